@@ -1,0 +1,1 @@
+"""Data sets: generated ones, and later loaders and partitions."""

@@ -1,0 +1,211 @@
+"""Möbius addition, exp, log, distance, geodesics and hyperplanes in the Poincaré ball (Sec. 3).
+
+Any curvature −k < 0, any dimension, shape (..., d), NumPy broadcasting. The paper's formulas lose
+all digits at the rim of the ball. They are rearranged here into sums of positive terms in the gap
+1−k‖x‖² (computed without cancellation by `rim_gap`) and in differences of points:
+
+    (−x) ⊕ y  =  ( (1−k‖x‖²)(y−x) − k‖y−x‖²·x )  /  ( (1−k‖x‖²)(1−k‖y‖²) + k‖y−x‖² )
+    sinh²(√k·d(x,y)/2)  =  k‖y−x‖² / ( (1−k‖x‖²)(1−k‖y‖²) )
+
+A result whose exact value lies closer to the rim than floats do is moved to the nearest floats
+inside the ball.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedhull.disc.points import as_ball_points, as_vectors, check_curvature
+from fedhull.disc.rim import pull_inside
+from fedhull.errors import InvalidInput
+
+
+def mobius_add(x: ArrayLike, y: ArrayLike, curvature: float = 1.0) -> np.ndarray:
+    """x ⊕ y, the ball's addition (eq. 3).
+
+    >>> mobius_add([0.5, 0.0], [0.5, 0.0])
+    array([0.8, 0. ])
+    """
+    k = check_curvature(curvature)
+    x, x_gap = as_ball_points(x, k, "x")
+    y, y_gap = as_ball_points(y, k, "y")
+    return _add(x, x_gap, y, y_gap, k)
+
+
+def distance(x: ArrayLike, y: ArrayLike, curvature: float = 1.0) -> np.ndarray:
+    """Hyperbolic distance (eq. 4), shape (...).
+
+    >>> print(distance([0.0, 0.0], [0.5, 0.0]).round(6))
+    1.098612
+    """
+    k = check_curvature(curvature)
+    x, x_gap = as_ball_points(x, k, "x")
+    y, y_gap = as_ball_points(y, k, "y")
+    return 2.0 / np.sqrt(k) * np.arcsinh(_half_sinh(y - x, x_gap, y_gap, k))
+
+
+def pairwise_distance(
+    x: ArrayLike, y: ArrayLike | None = None, curvature: float = 1.0
+) -> np.ndarray:
+    """All distances between x (n, d) and y (m, d), or within x, shape (n, m).
+
+    >>> pairwise_distance([[0.0, 0.0], [0.5, 0.0]]).round(6)
+    array([[0.      , 1.098612],
+           [1.098612, 0.      ]])
+    """
+    k = check_curvature(curvature)
+    x, x_gap = as_ball_points(x, k, "x")
+    y, y_gap = (x, x_gap) if y is None else as_ball_points(y, k, "y")
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
+        raise InvalidInput(
+            f"x and y must have shapes (n, d) and (m, d), got {x.shape} and {y.shape}"
+        )
+    apart = np.zeros((len(x), len(y)))
+    for x_i, y_i in zip(x.T, y.T, strict=True):
+        np.hypot(apart, x_i[:, None] - y_i[None, :], out=apart)
+    apart *= np.sqrt(k)
+    apart /= np.sqrt(x_gap)[:, None] * np.sqrt(y_gap)[None, :]
+    np.arcsinh(apart, out=apart)
+    apart *= 2.0 / np.sqrt(k)
+    return apart
+
+
+def log_map(p: ArrayLike, x: ArrayLike, curvature: float = 1.0) -> np.ndarray:
+    """The tangent vector at p that points to x (eq. 1); its Riemannian length is d(p, x).
+
+    >>> log_map([0.0, 0.0], [0.5, 0.0]).round(6)
+    array([0.549306, 0.      ])
+    """
+    k = check_curvature(curvature)
+    p, p_gap = as_ball_points(p, k, "p")
+    x, x_gap = as_ball_points(x, k, "x")
+    length = p_gap / np.sqrt(k) * np.arcsinh(_half_sinh(x - p, p_gap, x_gap, k))
+    return length[..., None] * _unit(_toward(p, p_gap, x, k))
+
+
+def exp_map(p: ArrayLike, v: ArrayLike, curvature: float = 1.0) -> np.ndarray:
+    """The point reached from p along the tangent vector v (eq. 2), the inverse of `log_map`.
+
+    >>> exp_map([0.0, 0.0], [0.5493061443340548, 0.0]).round(6)
+    array([0.5, 0. ])
+    """
+    k = check_curvature(curvature)
+    p, p_gap = as_ball_points(p, k, "p")
+    v = as_vectors(v, "v")
+    stretch = np.sqrt(k) * np.hypot.reduce(v, axis=-1) / p_gap
+    step = (np.tanh(stretch) / np.sqrt(k))[..., None] * _unit(v)
+    # 1 − tanh² = 1/cosh², which does not vanish when tanh rounds to 1
+    step_gap = np.cosh(np.minimum(stretch, 350.0)) ** -2
+    return _add(p, p_gap, step, step_gap, k)
+
+
+def geodesic(x: ArrayLike, y: ArrayLike, t: ArrayLike, curvature: float = 1.0) -> np.ndarray:
+    """The point a share t of the way from x (t=0) to y (t=1); t broadcasts over (...).
+
+    >>> geodesic([0.0, 0.0], [0.8, 0.0], 0.5)
+    array([0.5, 0. ])
+    """
+    share = np.asarray(t, dtype=np.float64)
+    if not np.isfinite(share).all():
+        raise InvalidInput("t must be finite: 0 is the start of the geodesic, 1 its end")
+    return exp_map(x, share[..., None] * log_map(x, y, curvature), curvature)
+
+
+def geodesic_midpoint(x: ArrayLike, y: ArrayLike, curvature: float = 1.0) -> np.ndarray:
+    """The point half way between x and y: on the hyperboloid, their sum brought back to the sheet.
+
+    >>> geodesic_midpoint([-0.5, 0.0], [0.5, 0.0])
+    array([0., 0.])
+    """
+    k = check_curvature(curvature)
+    x, x_gap = as_ball_points(x, k, "x")
+    y, y_gap = as_ball_points(y, k, "y")
+    # multiplied through by both gaps, halved
+    space = x * y_gap[..., None] + y * x_gap[..., None]
+    time = (1.0 - x_gap / 2.0) * y_gap + (1.0 - y_gap / 2.0) * x_gap
+    norm = np.sqrt(x_gap * y_gap) * np.sqrt(
+        x_gap * y_gap + k * np.hypot.reduce(y - x, axis=-1) ** 2
+    )
+    return pull_inside(space / (time + norm)[..., None], k)
+
+
+def parallel_transport(
+    p: ArrayLike, q: ArrayLike, v: ArrayLike, curvature: float = 1.0
+) -> np.ndarray:
+    """The tangent vector v at p carried along the geodesic to q.
+
+    Transport is the reflection that swaps p and q, after v is reflected along the geodesic. The
+    ball is conformal, and the inversion that swaps p and q is centred on their line, so both are
+    Euclidean reflections, in the directions of q−p and of log_p(q); lengths scale with the gaps.
+
+    >>> parallel_transport([0.0, 0.0], [0.5, 0.0], [0.0, 1.0])
+    array([0.  , 0.75])
+    """
+    k = check_curvature(curvature)
+    p, p_gap = as_ball_points(p, k, "p")
+    q, q_gap = as_ball_points(q, k, "q")
+    v = as_vectors(v, "v")
+    turned = _reflect(_reflect(v, _unit(_toward(p, p_gap, q, k))), _unit(q - p))
+    return (q_gap / p_gap)[..., None] * turned
+
+
+def hyperplane_distance(
+    x: ArrayLike, p: ArrayLike, w: ArrayLike, curvature: float = 1.0
+) -> np.ndarray:
+    """Signed distance of x from the hyperplane through p with normal w (eq. 5), positive towards w.
+
+    >>> print(hyperplane_distance([0.5, 0.3], [0.5, 0.0], [0.0, 1.0]).round(6))
+    0.815609
+    """
+    k = check_curvature(curvature)
+    w = as_vectors(w, "w")
+    length = np.hypot.reduce(w, axis=-1)
+    if (length == 0.0).any():
+        raise InvalidInput("w must not be the zero vector: it is the normal of a hyperplane")
+    x, x_gap = as_ball_points(x, k, "x")
+    p, p_gap = as_ball_points(p, k, "p")
+    # u = (−p)⊕x enters as u/(1−k‖u‖²), where the denominators cancel
+    height = (_toward(p, p_gap, x, k) * w).sum(axis=-1) / (length * p_gap * x_gap)
+    return np.arcsinh(2.0 * np.sqrt(k) * height) / np.sqrt(k)
+
+
+def hyperplane_side(x: ArrayLike, p: ArrayLike, w: ArrayLike, curvature: float = 1.0) -> np.ndarray:
+    """1 on the side of the hyperplane to which w points, −1 on the other, 0 on it.
+
+    >>> hyperplane_side([[0.5, 0.3], [0.5, -0.3]], [0.5, 0.0], [0.0, 1.0])
+    array([ 1, -1])
+    """
+    return np.sign(hyperplane_distance(x, p, w, curvature)).astype(np.int64)
+
+
+def _half_sinh(
+    difference: np.ndarray, x_gap: np.ndarray, y_gap: np.ndarray, k: float
+) -> np.ndarray:
+    """sinh(√k·d/2) of two points, from their difference and gaps."""
+    return np.sqrt(k) * np.hypot.reduce(difference, axis=-1) / (np.sqrt(x_gap) * np.sqrt(y_gap))
+
+
+def _toward(p: np.ndarray, p_gap: np.ndarray, x: np.ndarray, k: float) -> np.ndarray:
+    """(−p) ⊕ x up to its positive denominator: the direction in which p sees x."""
+    away = x - p
+    square = (away * away).sum(axis=-1, keepdims=True)
+    return p_gap[..., None] * away - k * square * p
+
+
+def _add(
+    x: np.ndarray, x_gap: np.ndarray, y: np.ndarray, y_gap: np.ndarray, k: float
+) -> np.ndarray:
+    total = x + y
+    square = k * (total * total).sum(axis=-1, keepdims=True)
+    denominator = (x_gap * y_gap)[..., None] + square
+    return pull_inside((x_gap[..., None] * total + square * x) / denominator, k)
+
+
+def _unit(v: np.ndarray) -> np.ndarray:
+    """v / ‖v‖, and zero for zero."""
+    length = np.hypot.reduce(v, axis=-1)[..., None]
+    return v / np.where(length > 0.0, length, 1.0)
+
+
+def _reflect(v: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """v with its component along `unit` turned round."""
+    return v - 2.0 * (v * unit).sum(axis=-1, keepdims=True) * unit

@@ -1,0 +1,148 @@
+"""The corners of a few thousand points: a monotone chain in the Klein model, decided exactly.
+
+The points are sorted along the hull's longest direction, and a scan in each direction drops every
+point that is not a strict counter-clockwise turn. Both the sort and the scan run on floats and ask
+for exact arithmetic only where rounding could change the answer.
+"""
+
+from functools import cmp_to_key
+
+import numpy as np
+from numba import njit
+
+from fedhull.disc.orientation import UNDECIDED, ExactDisc, turn_filtered, unit_scale
+
+# |computed − true| of a sort key is below γ₈ times the sum of its terms' magnitudes
+_KEY_ERROR = 8 * 2.0**-53
+_KEY_UNDERFLOW = 1e-300
+
+
+def chain_hull(points: np.ndarray, curvature: float) -> np.ndarray:
+    """Indices of the hull's corners, counter-clockwise, from the point farthest from the origin."""
+    exact = ExactDisc(points, curvature)
+    start = farthest_from_origin(points, exact)
+    scale, unit_curvature = unit_scale(curvature)
+    scaled = points * scale if scale != 1.0 else points
+    order = _sorted_along_hull(scaled, unit_curvature, start, exact)
+    if len(order) == 1:
+        return np.array([start])
+    lower = _chain(scaled, unit_curvature, order, exact)
+    upper = _chain(scaled, unit_curvature, order[::-1].copy(), exact)
+    corners = np.concatenate((lower[:-1], upper[:-1]))
+    first = np.flatnonzero((points[corners] == points[start]).all(axis=1))[0]
+    return np.roll(corners, -first)
+
+
+def farthest_from_origin(points: np.ndarray, exact: ExactDisc) -> int:
+    """The first of the points at the largest distance from the origin."""
+    largest = np.abs(points).max()
+    if largest == 0.0:
+        return 0
+    x, y = points[:, 0] / largest, points[:, 1] / largest
+    squares = x * x + y * y
+    # each square is within 5u of the truth; compare exactly those that rounding may have swapped
+    candidates = np.flatnonzero(squares >= squares.max() * (1.0 - 2.0**-48))
+    if len(candidates) == 1:
+        return int(candidates[0])
+    candidates = _first_of_equal(points, candidates)
+    return max(candidates.tolist(), key=exact.norm)
+
+
+def _first_of_equal(points: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    _, first = np.unique(points[indices], axis=0, return_index=True)
+    return indices[np.sort(first)]
+
+
+def _sorted_along_hull(
+    points: np.ndarray, curvature: float, start: int, exact: ExactDisc
+) -> np.ndarray:
+    """Distinct points (the first of equal ones) in order of their Klein coordinate along the line
+    from `start` to the point farthest from it; ties in order across that line."""
+    x, y = points[:, 0], points[:, 1]
+    weights = 1.0 + curvature * (x * x + y * y)
+    x, y = x / weights, y / weights
+    away_x, away_y = x - x[start], y - y[start]
+    end = np.argmax(np.maximum(np.abs(away_x), np.abs(away_y)))
+    direction = np.array([away_x[end], away_y[end]])
+    length = np.abs(direction).max()
+    # any direction gives the same hull; a long one gives fewer ties
+    direction = direction / length if length > 0.0 else np.array([1.0, 0.0])
+    x, y = x * direction[0], y * direction[1]
+    keys = x + y
+    order = np.argsort(keys, kind="stable")
+    order = _without_repeats(points, order)
+    tolerance = 2.0 * _KEY_ERROR * (np.abs(x) + np.abs(y)).max() + _KEY_UNDERFLOW
+    close = np.diff(keys[order]) <= tolerance
+    if close.any():
+        order = _resort_close_runs(order, close, direction, exact)
+        order = _without_repeats(points, order)
+    return order
+
+
+def _without_repeats(points: np.ndarray, order: np.ndarray) -> np.ndarray:
+    x, y = points[order, 0], points[order, 1]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (x[1:] != x[:-1]) | (y[1:] != y[:-1])
+    return order[new]
+
+
+def _resort_close_runs(
+    order: np.ndarray, close: np.ndarray, direction: np.ndarray, exact: ExactDisc
+) -> np.ndarray:
+    """Sort exactly each run of neighbours whose float keys cannot be told apart."""
+    ratios = [float(v).as_integer_ratio() for v in direction]
+    d0, d1 = (n * max(d for _, d in ratios) // d for n, d in ratios)
+
+    def compare(a: int, b: int) -> int:
+        return exact.along((d0, d1), b, a) or exact.along((-d1, d0), b, a) or a - b
+
+    order = order.copy()
+    edges = np.diff(np.concatenate(([False], close, [False])).astype(np.int8))
+    for begin, end in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
+        order[begin : end + 1] = sorted(order[begin : end + 1].tolist(), key=cmp_to_key(compare))
+    return order
+
+
+def _chain(points: np.ndarray, curvature: float, order: np.ndarray, exact: ExactDisc) -> np.ndarray:
+    """The counter-clockwise chain from the first to the last point of `order`."""
+    stack = np.empty(len(order), dtype=np.int64)
+    depth = position = 0
+    verdict = UNDECIDED
+    while position < len(order):
+        depth, position = _scan(points, curvature, order, stack, depth, position, verdict)
+        if position < len(order):
+            verdict = exact.turn(stack[depth - 2], stack[depth - 1], order[position])
+    return stack[:depth].copy()
+
+
+@njit(cache=True)
+def _scan(
+    points: np.ndarray,
+    curvature: float,
+    order: np.ndarray,
+    stack: np.ndarray,
+    depth: int,
+    position: int,
+    verdict: int,
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Advance the scan to the end, or to the first turn that the float filter cannot decide.
+
+    Called again with the exact `verdict` on that turn, it goes on where it stopped.
+    """
+    while position < len(order):
+        while depth >= 2:
+            if verdict == UNDECIDED:
+                verdict = turn_filtered(
+                    points, stack[depth - 2], stack[depth - 1], order[position], curvature
+                )
+                if verdict == UNDECIDED:
+                    return depth, position
+            if verdict > 0:
+                verdict = UNDECIDED
+                break
+            verdict = UNDECIDED
+            depth -= 1
+        stack[depth] = order[position]
+        depth += 1
+        position += 1
+    return depth, position

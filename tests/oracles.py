@@ -1,0 +1,63 @@
+"""Slow and independent answers to compare with: exact rationals, 50 digits, brute force."""
+
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+
+
+def klein_fractions(points: np.ndarray, curvature: float) -> list[tuple[Fraction, Fraction]]:
+    """x/(1+k‖x‖²) without rounding (half the Klein coordinate over √k)."""
+    k = Fraction(curvature)
+    exact = [(Fraction(x), Fraction(y)) for x, y in points.tolist()]
+    return [(x / (1 + k * (x * x + y * y)), y / (1 + k * (x * x + y * y))) for x, y in exact]
+
+
+def turn(a, b, c) -> int:
+    cross = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+    return (cross > 0) - (cross < 0)
+
+
+def brute_force_hull(points: np.ndarray, curvature: float) -> list[int]:
+    """Gift wrapping in exact rationals, with the contract of `minimal_hull`."""
+    klein = klein_fractions(points, curvature)
+    first: dict = {}
+    for i, position in enumerate(klein):
+        first.setdefault(position, i)
+    indices = sorted(first.values())
+    norms = [Fraction(x) ** 2 + Fraction(y) ** 2 for x, y in points.tolist()]
+    start = max(indices, key=lambda i: (norms[i], -i))
+    hull = [start]
+    while len(indices) > 1:
+        here = klein[hull[-1]]
+        best = next(i for i in indices if i != hull[-1])
+        for i in indices:
+            side = turn(here, klein[best], klein[i])
+            farther = _square(here, klein[i]) > _square(here, klein[best])
+            if i != hull[-1] and (side < 0 or (side == 0 and farther)):
+                best = i
+        if best == start:
+            break
+        hull.append(best)
+    return hull
+
+
+def _square(a, b) -> Fraction:
+    return (a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2
+
+
+def reference_distance(x: np.ndarray, y: np.ndarray, curvature: float) -> mpmath.mpf:
+    """Eq. 4 as it stands in the paper, with enough digits that cancellation does no harm."""
+    with mpmath.workdps(120):
+        k = mpmath.mpf(curvature)
+        x = [mpmath.mpf(float(v)) for v in x]
+        y = [mpmath.mpf(float(v)) for v in y]
+        dot = -mpmath.fdot(x, y)
+        xx, yy = mpmath.fdot(x, x), mpmath.fdot(y, y)
+        denominator = 1 + 2 * k * dot + k * k * xx * yy
+        total = [
+            ((1 + 2 * k * dot + k * yy) * -a + (1 - k * xx) * b) / denominator
+            for a, b in zip(x, y, strict=True)
+        ]
+        norm = mpmath.sqrt(mpmath.fdot(total, total))
+        return 2 / mpmath.sqrt(k) * mpmath.atanh(mpmath.sqrt(k) * norm)
