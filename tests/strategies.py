@@ -1,4 +1,4 @@
-"""Points of the ball as hypothesis draws them: near the centre, near the rim, on top of each other."""
+"""Points of the ball as hypothesis draws them: at the centre, at the rim, on top of each other."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -55,11 +55,25 @@ def _on_diameter(rng, n):
     return np.outer(rng.integers(-7, 8, n) / 16.0, [0.75, rng.choice([0.0, 0.5, 0.75])])
 
 
+def _dyadic_geodesic(m: int, s: int = 64) -> np.ndarray:
+    """Points with coordinates in multiples of 1/s on the geodesic (x−m/s)² + y² = (m/s)² − 1."""
+    return np.array(
+        [
+            ((m - u) / s, v / s)
+            for u in range(m)
+            for v in range(-s, s + 1)
+            if u * u + v * v == m * m - s * s and (m - u) ** 2 + v * v < s * s
+        ]
+    )
+
+
+GEODESIC = _dyadic_geodesic(81)
+
+
 def _on_geodesic(rng, n):
-    # x/(1+‖x‖²) = (3/10, ·) holds exactly at these dyadic-free points only in rationals; in floats
-    # the mirror pairs (a, ±b) are exactly collinear with (c, 0) chosen on the same Klein line
-    radii = rng.integers(1, 8, n) / 8.0
-    return np.column_stack((np.full(n, 0.5) * 0.5, radii * rng.choice([-1.0, 1.0], n) * 0.5))
+    # exactly collinear for curvature 1 and 1/4, whichever way the disc is turned by right angles
+    turned = GEODESIC @ np.array([[[1, 0], [0, 1]], [[0, 1], [-1, 0]]])[rng.integers(2)]
+    return turned[rng.integers(0, len(turned), n)] * rng.choice([-1.0, 1.0])
 
 
 def _on_grid(rng, n):
@@ -89,7 +103,7 @@ SHAPES = [
 
 @st.composite
 def adversarial_discs(draw, largest: int = 60):
-    """(curvature, points (n, 2)) made to mislead a hull: collinear, cocircular, repeated, at the rim."""
+    """(curvature, points (n, 2)) made to mislead a hull: collinear, cocircular, repeated, …"""
     curvature = draw(curvatures)
     rng = np.random.default_rng(draw(seeds))
     n = draw(st.integers(1, largest))

@@ -40,7 +40,7 @@ def test_same_seed_same_data():
         ({"mu": 1.0}, "mu must be"),
         ({"gamma": -1}, "gamma must be"),
         ({"gamma": 50.0}, "try a smaller gamma"),
-        ({"n": 100, "mu": 0.4, "gamma": 3.5}, "no geodesic with mu = 0.4 and gamma = 3.5"),
+        ({"n": 100, "mu": 0.4, "gamma": 3.65}, "no geodesic with mu = 0.4 and gamma = 3.65"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(options, words):

@@ -74,7 +74,7 @@ def _sample_corners(points: np.ndarray, curvature: float) -> np.ndarray:
 
 def check_rows_in_ball(points: np.ndarray, curvature: float) -> None:
     """Raise OutsideDisc, naming the row, unless every row lies in the open ball."""
-    # a float square is within d·u of the truth; only points that close to the rim need a closer look
+    # a float square is within d·u of the truth; only points that close to the rim need a look
     if curvature * _largest_square(points) >= 1.0 - 2.0**-46:
         as_ball_points(points, curvature)
 

@@ -105,7 +105,7 @@ class Quantizer(PolarBins):
     >>> quantizer.n_bins
     181226
     >>> quantizer.decode(quantizer.encode([0.3, 0.4])).round(3)
-    array([0.303, 0.402])
+    array([0.303, 0.405])
     """
 
     _by_area = False

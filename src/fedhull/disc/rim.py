@@ -16,15 +16,21 @@ def rim_gap(points: np.ndarray, curvature: float) -> np.ndarray:
     >>> print(rim_gap(np.array([1.0 - 2.0**-40]), 1.0) * 2.0**39)
     0.9999999999995453
     """
+    squares, errors = square_norm(points)
+    scaled, scaling_error = _two_product(squares, np.asarray(curvature))
+    gap, gap_error = _two_sum(1.0, -scaled)
+    return gap + (gap_error - (scaling_error + curvature * errors))
+
+
+def square_norm(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """‖x‖² as a rounded sum and a correction to it, together good to 2⁻¹⁰⁰ of the value."""
     squares = np.zeros(points.shape[:-1])
     errors = np.zeros(points.shape[:-1])
     for axis in range(points.shape[-1]):
         square, product_error = _two_product(points[..., axis], points[..., axis])
         squares, sum_error = _two_sum(squares, square)
         errors = errors + (sum_error + product_error)
-    scaled, scaling_error = _two_product(squares, np.asarray(curvature))
-    gap, gap_error = _two_sum(1.0, -scaled)
-    return gap + (gap_error - (scaling_error + curvature * errors))
+    return squares, errors
 
 
 def pull_inside(points: np.ndarray, curvature: float) -> np.ndarray:

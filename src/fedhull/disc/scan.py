@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from fedhull.disc.orientation import UNDECIDED, ExactDisc, turn_filtered, unit_scale
+from fedhull.disc.rim import square_norm
 
 # |computed − true| of a sort key is below γ₈ times the sum of its terms' magnitudes
 _KEY_ERROR = 8 * 2.0**-53
@@ -38,19 +39,23 @@ def farthest_from_origin(points: np.ndarray, exact: ExactDisc) -> int:
     largest = np.abs(points).max()
     if largest == 0.0:
         return 0
-    x, y = points[:, 0] / largest, points[:, 1] / largest
-    squares = x * x + y * y
-    # each square is within 5u of the truth; compare exactly those that rounding may have swapped
-    candidates = np.flatnonzero(squares >= squares.max() * (1.0 - 2.0**-48))
-    if len(candidates) == 1:
-        return int(candidates[0])
-    candidates = _first_of_equal(points, candidates)
-    return max(candidates.tolist(), key=exact.norm)
+    # by a power of two, so that squares neither round nor underflow
+    unit = np.ldexp(points, -int(np.frexp(largest)[1]))
+    squares = unit[:, 0] ** 2 + unit[:, 1] ** 2
+    candidates = np.flatnonzero(squares >= squares.max() * (1.0 - 2.0**-50))
+    if len(candidates) > 1:
+        # all corners of a quantized hull may lie on one ring: look at 100 bits, then at all
+        squares, corrections = square_norm(unit[candidates])
+        excess = (squares - squares.max()) + corrections
+        candidates = candidates[excess >= excess.max() - 2.0**-98]
+    return max(_first_of_equal(points, candidates), key=exact.norm)
 
 
-def _first_of_equal(points: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    _, first = np.unique(points[indices], axis=0, return_index=True)
-    return indices[np.sort(first)]
+def _first_of_equal(points: np.ndarray, indices: np.ndarray) -> list[int]:
+    first: dict[tuple[float, ...], int] = {}
+    for i in indices.tolist():
+        first.setdefault(tuple(points[i].tolist()), i)
+    return list(first.values())
 
 
 def _sorted_along_hull(

@@ -1,0 +1,1 @@
+"""Speed against peers: every figure is a ratio of times taken in the same run."""

@@ -1,0 +1,68 @@
+"""How times are taken: ours and the peer's in turn, the best of several."""
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+_HOLDS = {"≥": operator.ge, "≤": operator.le}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A target for a ratio, for instance ≥ 12."""
+
+    sign: str
+    value: float
+
+    def holds(self, ratio: float) -> bool:
+        """Whether the ratio meets the target."""
+        return bool(_HOLDS[self.sign](ratio, self.value))
+
+    def __str__(self) -> str:
+        return f"{self.sign} {self.value:g}"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Our time beside a peer's. `ratio` says how often the unit it is given in fits."""
+
+    what: str
+    n: int
+    seconds: float
+    peer: str
+    peer_seconds: float
+    unit: str
+    bar: Bar | None = None
+
+    @property
+    def ratio(self) -> float:
+        """Peer over ours where the unit is "× faster", otherwise ours over the peer's."""
+        ratio = self.peer_seconds / self.seconds
+        return ratio if self.unit == "× faster" else 1.0 / ratio
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers and words."""
+        return {
+            "what": self.what,
+            "n": self.n,
+            "seconds": self.seconds,
+            "peer": self.peer,
+            "peer_seconds": self.peer_seconds,
+            "ratio": self.ratio,
+            "unit": self.unit,
+            "bar": str(self.bar) if self.bar else None,
+            "met": self.bar.holds(self.ratio) if self.bar else None,
+        }
+
+
+def best_times(*calls: Callable[[], Any], repeats: int) -> list[float]:
+    """The best time of each call, taken in turn so that a slow moment of the machine hits all."""
+    best = [float("inf")] * len(calls)
+    for _ in range(repeats):
+        for i, call in enumerate(calls):
+            begin = perf_counter()
+            call()
+            best[i] = min(best[i], perf_counter() - begin)
+    return best

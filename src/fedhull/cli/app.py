@@ -1,0 +1,47 @@
+"""`fedhull`: the commands, and what happens when one fails."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+import fedhull
+from fedhull.cli.bench import bench_app
+from fedhull.cli.console import err
+from fedhull.cli.demo import demo
+from fedhull.cli.reproduce import reproduce_app
+from fedhull.errors import FedhullError
+
+app = typer.Typer(
+    name="fedhull",
+    help="Federated classification of hierarchical data, by secure aggregation of convex hulls.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.command()(demo)
+app.add_typer(reproduce_app, name="reproduce")
+app.add_typer(bench_app, name="bench")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fedhull {fedhull.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+    ] = False,
+) -> None:
+    """Federated classification of hierarchical data, by secure aggregation of convex hulls."""
+
+
+def main() -> None:
+    """Run a command; an error of ours is one sentence on standard error and exit code 2."""
+    try:
+        app()
+    except FedhullError as problem:
+        err.print(f"fedhull: {problem}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)

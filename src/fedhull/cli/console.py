@@ -1,0 +1,68 @@
+"""What all commands share: where they print, how they show progress, where they write."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from fedhull.errors import InvalidInput
+
+out = Console()
+err = Console(stderr=True)
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+SeedOption = Annotated[int, typer.Option(help="Seed of every random choice.")]
+
+
+def print_json(result: Any) -> None:
+    """One JSON object on standard output."""
+    typer.echo(json.dumps(result, indent=2))
+
+
+def output_folder(path: Path) -> Path:
+    """Make the folder, with a sentence instead of a traceback if that fails."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InvalidInput(
+            f"--out must name a folder that can be written, but {path}: {problem.strerror}"
+        ) from None
+    return path
+
+
+@contextmanager
+def compiled_kernels(quiet: bool) -> Iterator[None]:
+    """Compile the numerical kernels, with a spinner if that takes more than a second."""
+    from fedhull.disc.warm import compile_kernels
+
+    status = err.status("Compiling the numerical kernels (only the first time on this machine)")
+    timer = threading.Timer(1.0, status.start)
+    if not quiet:
+        timer.start()
+    try:
+        compile_kernels()
+    finally:
+        timer.cancel()
+        status.stop()
+    yield
+
+
+def progress_bar(quiet: bool) -> Progress:
+    """A bar with the time it will still take, on standard error."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+        console=err,
+        transient=True,
+        disable=quiet,
+    )

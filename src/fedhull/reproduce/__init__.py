@@ -1,0 +1,1 @@
+"""The paper's experiments, each a function that yields progress and returns plain results."""

@@ -1,0 +1,89 @@
+"""The house: layers, public names, docstrings that run, an import that costs nothing."""
+
+import ast
+import doctest
+import importlib
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fedhull
+
+HOME = Path(fedhull.__file__).parent
+MODULES = sorted(m.name for m in pkgutil.walk_packages([str(HOME)], "fedhull."))
+
+# Each layer may import from itself and from the layers it names, and from no other.
+MAY_IMPORT = {
+    "errors": set(),
+    "disc": {"errors"},
+    "data": {"disc", "errors"},
+    "report": {"disc", "errors"},
+    "reproduce": {"data", "disc", "errors", "report"},
+    "bench": {"data", "disc", "errors"},
+    "cli": {"bench", "data", "disc", "errors", "report", "reproduce"},
+}
+
+
+def layer(module: str) -> str:
+    return module.split(".")[1]
+
+
+def imports(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names.add(node.module)
+        elif isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+    return {name for name in names if name.startswith("fedhull.")}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_downwards(module):
+    path = HOME.parent / (module.replace(".", "/") + ".py")
+    if not path.exists():
+        path = HOME.parent / module.replace(".", "/") / "__init__.py"
+    allowed = MAY_IMPORT[layer(module)] | {layer(module)}
+    assert {layer(name) for name in imports(path)} <= allowed
+
+
+def test_layers_form_no_circle():
+    seen: set[str] = set()
+    for name, below in MAY_IMPORT.items():
+        assert below <= seen or not below - seen, name
+        seen.add(name)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_docstring_examples_run(module):
+    assert doctest.testmod(importlib.import_module(module)).failed == 0
+
+
+@pytest.mark.parametrize("name", fedhull.__all__)
+def test_every_public_name_can_be_imported_and_is_described(name):
+    thing = getattr(fedhull, name)
+    assert thing.__doc__
+    assert thing.__name__ == name
+
+
+def test_the_api_page_lists_exactly_the_public_names():
+    page = (Path(__file__).parent.parent / "docs" / "api.md").read_text()
+    listed = {
+        line.split("`")[1].split("(")[0] for line in page.splitlines() if line.startswith("- `")
+    }
+    assert listed == set(fedhull.__all__)
+
+
+def test_importing_fedhull_loads_no_heavy_library():
+    heavy = ["numba", "scipy", "matplotlib", "typer", "rich"]
+    code = f"import fedhull, sys; print([m for m in {heavy} if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_the_package_says_it_is_typed():
+    assert (HOME / "py.typed").exists()
