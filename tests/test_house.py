@@ -19,6 +19,9 @@ MODULES = sorted(m.name for m in pkgutil.walk_packages([str(HOME)], "fedhull."))
 MAY_IMPORT = {
     "errors": set(),
     "disc": {"errors"},
+    "codes": {"disc", "errors"},
+    "protocol": {"codes", "disc", "errors"},
+    "engines": {"protocol", "errors"},
     "data": {"disc", "errors"},
     "report": {"disc", "errors"},
     "reproduce": {"data", "disc", "errors", "report"},

@@ -1,3 +1,5 @@
+from .codes.bose_chowla import BoseChowlaCode
+from .codes.labels import BinaryCode
 from .data.synthetic import make_two_class
 from .disc.epsilon_hull import epsilon_hull, hull_complexity
 from .disc.hull import minimal_hull
@@ -29,6 +31,8 @@ from .errors import FedhullError
 __version__: str
 
 __all__ = [
+    "BinaryCode",
+    "BoseChowlaCode",
     "EqualAreaQuantizer",
     "FedhullError",
     "HullStream",

@@ -27,3 +27,43 @@ class OutsideRadius(InvalidInput):
 
 class TooManyBins(InvalidInput):
     """A quantizer would need more bins than fit the numbering."""
+
+
+class DecodingError(FedhullError):
+    """What the server received cannot be decoded; nothing is made of it."""
+
+
+class SyndromeUndecodable(DecodingError):
+    """The sums do not belong to any sparse vector over the study's bins."""
+
+
+class UnknownLabelSum(DecodingError):
+    """A bin's value is no sum of labels, or a sum of more labels than the code can tell apart."""
+
+
+class ProtocolError(FedhullError):
+    """A participant or a message breaks the protocol. The session reveals nothing further."""
+
+
+class BadMessage(ProtocolError):
+    """A message is malformed, oversized, or belongs to another study or session."""
+
+
+class BadIdentity(ProtocolError):
+    """A message comes from nobody on the roster, or is not signed by whom it names."""
+
+
+class OutOfTurn(ProtocolError):
+    """A message that the present state does not take: too early, too late or a second time."""
+
+
+class InconsistentView(ProtocolError):
+    """The server has shown different things to different clients."""
+
+
+class BelowThreshold(ProtocolError):
+    """Too few participants are left to go on."""
+
+
+class BadShares(ProtocolError):
+    """The shares handed in do not restore the secret that their owner had committed to."""

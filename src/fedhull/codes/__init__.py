@@ -1,0 +1,1 @@
+"""Exact arithmetic: label codes, prime fields, power sums and their decoding."""

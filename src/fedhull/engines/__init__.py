@@ -1,0 +1,1 @@
+"""What moves messages. Every engine drives the same state machines through one small interface."""

@@ -1,0 +1,43 @@
+"""All participants in one process: for simulation, demo and tests."""
+
+from collections.abc import Iterable, Mapping
+
+from fedhull.errors import FedhullError
+from fedhull.protocol.client import ClientSession
+
+
+class MemoryEngine:
+    """Hands messages to client sessions directly.
+
+    `vanish` names, for each step, the clients that disappear just before they send its message.
+    """
+
+    def __init__(
+        self, clients: Iterable[ClientSession], vanish: Mapping[str, Iterable[str]] | None = None
+    ):
+        self.clients = {client.name: client for client in clients}
+        self.bytes_up = dict.fromkeys(self.clients, 0)
+        self._vanish = {step: set(names) for step, names in (vanish or {}).items()}
+        self._gone: set[str] = set()
+
+    def step(
+        self, kind: str, messages: Mapping[str, bytes], timeout: float = 0.0
+    ) -> tuple[dict[str, bytes], dict[str, str]]:
+        """Deliver the messages in turn; nothing here takes time, so nothing times out."""
+        self._gone |= self._vanish.get(kind, set())
+        replies: dict[str, bytes] = {}
+        failures: dict[str, str] = {}
+        for name, message in messages.items():
+            if name in self._gone or name not in self.clients:
+                failures[name] = "vanished"
+                continue
+            try:
+                reply = self.clients[name].receive(message)
+            except FedhullError as problem:
+                # a client's words stay with the client: the server learns the kind of error only
+                failures[name] = type(problem).__name__
+                continue
+            if reply is not None:
+                replies[name] = reply
+                self.bytes_up[name] += len(reply)
+        return replies, failures

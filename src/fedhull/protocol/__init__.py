@@ -1,0 +1,1 @@
+"""Who says what to whom: studies, messages, keys, client and server. No input or output here."""

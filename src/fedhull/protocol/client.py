@@ -1,0 +1,299 @@
+"""The client's side of a session: a state machine that takes and returns messages.
+
+Whatever the server says, a client uploads at most once in a session, gives shares for one list of
+survivors only, which it has itself confirmed, and never both kinds of share for one client.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from fedhull.codes.power_sums import power_sums
+from fedhull.errors import (
+    BadIdentity,
+    BadMessage,
+    BelowThreshold,
+    InconsistentView,
+    InvalidInput,
+    OutOfTurn,
+)
+from fedhull.protocol import messages as m
+from fedhull.protocol.keys import ExchangeKey, Identity, digest, seal, unseal
+from fedhull.protocol.masking import pairwise_mask, self_mask
+from fedhull.protocol.shares import SHARE_BYTES, split
+from fedhull.protocol.study import Study
+
+# The announced number of bins is rounded up to a multiple of this, to say less about the data.
+_BINS_ROUNDED_TO = 8
+
+
+class ClientState(StrEnum):
+    """How far a client has come."""
+
+    READY = "ready"
+    ADVERTISED = "advertised"
+    SHARED = "shared"
+    UPLOADED = "uploaded"
+    CONFIRMED = "confirmed"
+    UNMASKED = "unmasked"
+    DONE = "done"
+
+
+class ClientSession:
+    """One client in one session. Feed it the server's messages, send what it returns.
+
+    `hulls` holds, for each of the client's classes in its own order, the bins of its hull. After
+    the upload, `label_of_class` says under which label each class was sent; after the end,
+    `result` holds what the server published.
+    """
+
+    def __init__(self, study: Study, name: str, identity: Identity, hulls: Sequence[Sequence[int]]):
+        if study.clients.get(name) != identity.public:
+            raise BadIdentity(f"the study's roster has no {name!r} with this identity key")
+        self.study = study
+        self.name = name
+        self.state = ClientState.READY
+        self.label_of_class: list[int] = []
+        self.result: bytes | None = None
+        self._identity = identity
+        self._hulls = _checked_hulls(study, hulls)
+        self._session = b""
+        self._channel_key = ExchangeKey()
+        self._mask_key = ExchangeKey()
+        self._seed = secrets.token_bytes(32)
+        self._order = secrets.token_bytes(16)
+        self._peers: dict[str, m.Advertise] = {}
+        self._received: dict[str, m.Secrets] = {}
+        self._view = b""
+        self._survivors: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"ClientSession(name={self.name!r}, state={self.state.value!r})"
+
+    def receive(self, raw: bytes) -> bytes | None:
+        """Answer a message of the server's; a message that is refused changes nothing."""
+        message = m.decode_to_client(raw, self.study)
+        state, handle = _HANDLERS[type(message)]
+        if self.state not in state:
+            raise OutOfTurn(f"a client that is {self.state.value} takes no {_kind(message)}")
+        if not isinstance(message, m.Invite) and message.session != self._session:
+            raise BadMessage("a message belongs to another session")
+        reply: m.FromClient | None = handle(self, message)
+        return None if reply is None else m.encode_signed(reply, self.name, self._identity)
+
+    # Each handler checks everything before it changes anything.
+
+    def _advertise(self, message: m.Invite) -> m.Advertise:
+        self._session = message.session
+        self.state = ClientState.ADVERTISED
+        return m.Advertise(
+            **self._header,
+            channel_key=self._channel_key.public,
+            mask_key=self._mask_key.public,
+            seed_commitment=digest(b"seed", self._seed),
+        )
+
+    def _share(self, message: m.KeyList) -> m.Share:
+        peers: dict[str, m.Advertise] = {}
+        for name, raw in message.advertisements.items():
+            sender, advertisement = m.decode_signed(raw, self.study, self._session)
+            if sender != name or not isinstance(advertisement, m.Advertise):
+                raise BadMessage(f"the key list's entry for {name!r} is not its advertisement")
+            peers[name] = advertisement
+        own = peers.pop(self.name, None)
+        if own is None or own.mask_key != self._mask_key.public:
+            raise InconsistentView("the key list does not hold this client's own keys")
+        self._check_enough(len(peers) + 1)
+        self._peers = peers
+        self._key_list = _key_list_digest({self.name: own, **peers})
+        holders = {name: self.study.seat(name) for name in (self.name, *peers)}
+        seed_shares, key_shares = (
+            split(int.from_bytes(secret, "big"), list(holders.values()), self.study.threshold)
+            for secret in (self._seed, self._mask_key.secret)
+        )
+        n_bins = len({j for bins in self._hulls for j in bins})
+        prepared = {
+            name: m.Secrets(
+                self._order,
+                -(-n_bins // _BINS_ROUNDED_TO) * _BINS_ROUNDED_TO,
+                seed_shares[seat].to_bytes(SHARE_BYTES, "big"),
+                key_shares[seat].to_bytes(SHARE_BYTES, "big"),
+            )
+            for name, seat in holders.items()
+        }
+        self._received = {self.name: prepared.pop(self.name)}
+        self.state = ClientState.SHARED
+        return m.Share(
+            **self._header,
+            sealed={
+                peer: seal(
+                    self._channel(peer, self.name, peer), m.encode(mine), self._context(peer)
+                )
+                for peer, mine in prepared.items()
+            },
+        )
+
+    def _upload(self, message: m.SealedList) -> m.Upload:
+        if not message.sealed.keys() <= self._peers.keys():
+            raise InconsistentView("a sealed message comes from outside the key list")
+        self._check_enough(len(message.sealed) + 1)
+        received = dict(self._received)
+        for peer, sealed in message.sealed.items():
+            opened = unseal(
+                self._channel(peer, peer, self.name), sealed, self._context(self.name, peer)
+            )
+            received[peer] = m.decode_secrets(opened, self.study)
+            if received[peer].bins > self.study.protocol.most_bins + _BINS_ROUNDED_TO:
+                raise BadMessage(f"{peer!r} announces more bins than the study allows")
+        self._received = received
+        self._view = _view_digest(self._session, self.study, received)
+        n_sums = self.study.sums_for(sum(s.bins for s in received.values()))
+        masked = self._masked_sums(n_sums)
+        self.state = ClientState.UPLOADED
+        return m.Upload(
+            **self._header,
+            view=self._view,
+            n_sums=n_sums,
+            sums=self.study.coding.field.pack(masked),
+        )
+
+    def _masked_sums(self, n_sums: int) -> np.ndarray:
+        coding, salt = self.study.coding, self._salt
+        self.label_of_class = self._draw_labels()
+        vector = coding.vector(dict(zip(self.label_of_class, self._hulls, strict=True)))
+        sums = power_sums(list(vector), list(vector.values()), n_sums, coding.field)
+        peers = {name: self._peers[name].mask_key for name in self._received if name != self.name}
+        total = coding.field.vector(sums)
+        total = coding.field.add(total, self_mask(self._seed, salt, n_sums, coding.field))
+        return coding.field.add(
+            total, pairwise_mask(self.name, self._mask_key, peers, salt, n_sums, coding.field)
+        )
+
+    def _draw_labels(self) -> list[int]:
+        """A label for each class: the client's place in the agreed order, in a random order within
+        (App. B; SPEC'd so that the order of local classes tells nothing)."""
+        order = sorted(self._received, key=lambda name: (self._received[name].order, name))
+        first = order.index(self.name) * self.study.labels.classes
+        drawn = list(range(first, first + self.study.labels.classes))
+        secrets.SystemRandom().shuffle(drawn)
+        return drawn[: len(self._hulls)]
+
+    def _confirm(self, message: m.SurvivorList) -> m.Confirm:
+        survivors = message.survivors
+        if len(set(survivors)) != len(survivors) or not set(survivors) <= self._received.keys():
+            raise InconsistentView("the list of survivors names somebody twice or from outside")
+        if self.name not in survivors:
+            raise InconsistentView("the list of survivors leaves this client out, which uploaded")
+        self._check_enough(len(survivors))
+        self._survivors = sorted(survivors)
+        self.state = ClientState.CONFIRMED
+        return m.Confirm(**self._header, view=self._view, survivors=self._survivors)
+
+    def _unmask(self, message: m.ConfirmationList) -> m.Unmask:
+        if not message.confirmations.keys() <= set(self._survivors):
+            raise InconsistentView("a confirmation comes from outside the survivors")
+        self._check_enough(len(message.confirmations))
+        for name, raw in message.confirmations.items():
+            sender, confirmation = m.decode_signed(raw, self.study, self._session)
+            if sender != name or not isinstance(confirmation, m.Confirm):
+                raise BadMessage(f"the confirmation of {name!r} is not its own")
+            if (confirmation.view, confirmation.survivors) != (self._view, self._survivors):
+                raise InconsistentView(
+                    f"{name!r} was shown other participants or survivors than this client"
+                )
+        vanished = self._received.keys() - set(self._survivors)
+        self.state = ClientState.UNMASKED
+        return m.Unmask(
+            **self._header,
+            seed_shares={name: self._received[name].seed_share for name in self._survivors},
+            key_shares={name: self._received[name].key_share for name in sorted(vanished)},
+        )
+
+    def _finish(self, message: m.Publish) -> None:
+        self.result = message.result
+        self.state = ClientState.DONE
+
+    @property
+    def _header(self) -> dict[str, Any]:
+        return {"study": self.study.hash, "session": self._session}
+
+    @property
+    def _salt(self) -> bytes:
+        return session_salt(self.study, self._session)
+
+    def _channel(self, peer: str, sender: str, receiver: str) -> bytes:
+        purpose = f"channel {sender}\0{receiver}".encode()
+        return self._channel_key.derive(self._peers[peer].channel_key, self._salt, purpose)
+
+    def _context(self, receiver: str, sender: str | None = None) -> bytes:
+        """What a sealed message is bound to: who, to whom, and the list of keys both have seen."""
+        return digest((sender or self.name).encode(), receiver.encode(), self._key_list)
+
+    def _check_enough(self, present: int) -> None:
+        if present < self.study.threshold:
+            raise BelowThreshold(
+                f"{present} participants are fewer than the threshold of {self.study.threshold}"
+            )
+
+
+_HANDLERS: dict[type, tuple[set[ClientState], Any]] = {
+    m.Invite: ({ClientState.READY}, ClientSession._advertise),
+    m.KeyList: ({ClientState.ADVERTISED}, ClientSession._share),
+    m.SealedList: ({ClientState.SHARED}, ClientSession._upload),
+    m.SurvivorList: ({ClientState.UPLOADED}, ClientSession._confirm),
+    m.ConfirmationList: ({ClientState.CONFIRMED}, ClientSession._unmask),
+    m.Publish: (
+        {ClientState.UPLOADED, ClientState.CONFIRMED, ClientState.UNMASKED},
+        ClientSession._finish,
+    ),
+}
+
+
+def session_salt(study: Study, session: bytes) -> bytes:
+    """What all keys of a session are bound to."""
+    return digest(b"salt", study.hash, session)
+
+
+def _checked_hulls(study: Study, hulls: Sequence[Sequence[int]]) -> list[list[int]]:
+    if not 1 <= len(hulls) <= study.labels.classes:
+        raise InvalidInput(
+            f"a client must have 1 to {study.labels.classes} classes in this study, "
+            f"got {len(hulls)}"
+        )
+    checked = [[int(j) for j in bins] for bins in hulls]
+    for number, bins in enumerate(checked, 1):
+        if not bins or len(set(bins)) != len(bins):
+            raise InvalidInput(f"hull {number} must hold different bins, at least one")
+        if min(bins) < 1 or max(bins) > study.quantizer.n_bins:
+            raise InvalidInput(
+                f"hull {number} must hold bins between 1 and {study.quantizer.n_bins}"
+            )
+    n_bins = len({j for bins in checked for j in bins})
+    if n_bins > study.protocol.most_bins:
+        raise InvalidInput(
+            f"the hulls fill {n_bins} bins, the study allows {study.protocol.most_bins}; "
+            f"use a larger epsilon or agree on a larger most_bins"
+        )
+    return checked
+
+
+def _key_list_digest(advertisements: Mapping[str, m.Advertise]) -> bytes:
+    return digest(
+        *(name.encode() + m.encode(advertisements[name]) for name in sorted(advertisements))
+    )
+
+
+def _view_digest(session: bytes, study: Study, received: Mapping[str, m.Secrets]) -> bytes:
+    """Who takes part, in which order, with how many bins: the same for all, or nothing is unmasked.
+    The order numbers in it are 128-bit secrets, so that it tells the server nothing."""
+    parts = []
+    for name in sorted(received):
+        parts += [name.encode(), received[name].order, received[name].bins.to_bytes(8, "big")]
+    return digest(b"view", study.hash, session, *parts)
+
+
+def _kind(message: m.Message) -> str:
+    return type(message).__struct_config__.tag  # type: ignore[return-value]

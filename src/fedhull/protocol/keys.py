@@ -1,0 +1,150 @@
+"""The one module that touches key material. It composes `cryptography` and adds no primitive.
+
+- Identities: Ed25519, long-term, on the study's roster. They sign whatever a client says.
+- Channels: X25519 → HKDF-SHA256 → ChaCha20-Poly1305. A key seals one message in one direction of
+  one session, so its nonce is constant.
+- Masks: X25519 (between two clients) or a random seed (a client's own) → HKDF-SHA256 → ChaCha20
+  keystream → uniform field elements by rejection.
+
+Not protected here: memory is not wiped (Python cannot), and nothing is constant-time beyond what
+`cryptography` makes so.
+"""
+
+import hashlib
+
+import numpy as np
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from fedhull.codes.field import Field
+from fedhull.errors import BadIdentity, BadMessage
+
+_ONCE = bytes(12)
+
+
+class Identity:
+    """A participant's long-term signing key. Its repr and its pickle give nothing away."""
+
+    def __init__(self, key: Ed25519PrivateKey):
+        self._key = key
+
+    @classmethod
+    def generate(cls) -> "Identity":
+        """A fresh identity from the operating system's randomness."""
+        return cls(Ed25519PrivateKey.generate())
+
+    @classmethod
+    def from_pem(cls, pem: bytes) -> "Identity":
+        """The identity in a file that `to_pem` wrote."""
+        try:
+            key = serialization.load_pem_private_key(pem, password=None)
+        except (ValueError, TypeError):
+            key = None
+        if not isinstance(key, Ed25519PrivateKey):
+            raise BadIdentity("this is no Ed25519 identity key; make one with 'fedhull keygen'")
+        return cls(key)
+
+    def to_pem(self) -> bytes:
+        """The private key, unencrypted, for a file that only its owner may read."""
+        return self._key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+
+    @property
+    def public(self) -> str:
+        """The public key as it stands on a roster: 64 hexadecimal digits."""
+        return self._key.public_key().public_bytes_raw().hex()
+
+    def sign(self, message: bytes) -> bytes:
+        """64 bytes that only this identity can make."""
+        return self._key.sign(message)
+
+    def __repr__(self) -> str:
+        return f"Identity(public={self.public[:8]}…)"
+
+    def __reduce__(self) -> str:
+        raise TypeError("an identity is not pickled: use to_pem and keep the file safe")
+
+
+def verify(public: str, message: bytes, signature: bytes) -> None:
+    """Raise BadIdentity unless the holder of the public key signed the message."""
+    try:
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        raise BadIdentity("a signature does not belong to the identity on the roster") from None
+
+
+class ExchangeKey:
+    """A fresh X25519 key of one session."""
+
+    def __init__(self, secret: bytes | None = None):
+        self._key = (
+            X25519PrivateKey.generate()
+            if secret is None
+            else X25519PrivateKey.from_private_bytes(secret)
+        )
+
+    @property
+    def public(self) -> bytes:
+        """32 bytes for the others."""
+        return self._key.public_key().public_bytes_raw()
+
+    @property
+    def secret(self) -> bytes:
+        """32 bytes, to be shared among the peers by Shamir's scheme and otherwise kept."""
+        return self._key.private_bytes_raw()
+
+    def derive(self, peer: bytes, salt: bytes, purpose: bytes) -> bytes:
+        """A key that only the two owners can derive, for one purpose."""
+        try:
+            agreed = self._key.exchange(X25519PublicKey.from_public_bytes(peer))
+        except ValueError:
+            raise BadMessage("a peer's exchange key is not a valid one") from None
+        return stretch(agreed, salt, purpose)
+
+    def __repr__(self) -> str:
+        return "ExchangeKey(…)"
+
+
+def stretch(secret: bytes, salt: bytes, purpose: bytes) -> bytes:
+    """HKDF-SHA256 to 32 bytes."""
+    return HKDF(SHA256(), length=32, salt=salt, info=b"fedhull 1 " + purpose).derive(secret)
+
+
+def seal(key: bytes, message: bytes, context: bytes) -> bytes:
+    """Encrypt and authenticate a message together with its context. One message for each key."""
+    return ChaCha20Poly1305(key).encrypt(_ONCE, message, context)
+
+
+def unseal(key: bytes, sealed: bytes, context: bytes) -> bytes:
+    """The message, or BadMessage if it or its context was changed."""
+    try:
+        return ChaCha20Poly1305(key).decrypt(_ONCE, sealed, context)
+    except InvalidTag:
+        raise BadMessage(
+            "a peer's sealed message does not open: it was changed on the way, or the server "
+            "showed the two of you different lists of keys"
+        ) from None
+
+
+def mask(key: bytes, n: int, field: Field) -> np.ndarray:
+    """n field elements that look uniform to whoever does not have the key."""
+    stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
+    return field.uniform(n, lambda size: stream.update(bytes(size)))
+
+
+def digest(*parts: bytes) -> bytes:
+    """SHA-256 over parts, each preceded by its length, so that no two lists look alike."""
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(len(part).to_bytes(8, "big"))
+        whole.update(part)
+    return whole.digest()

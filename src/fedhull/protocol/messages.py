@@ -1,0 +1,221 @@
+"""The messages, version 1: MessagePack, every field typed and bounded, unknown fields refused.
+
+    server                                      client
+    Invite            ───────────────────────▶
+                      ◀───────────────────────  Advertise      fresh public keys
+    KeyList           ───────────────────────▶
+                      ◀───────────────────────  Share          sealed, one for each peer
+    SealedList        ───────────────────────▶
+                      ◀───────────────────────  Upload         masked power sums, once
+    SurvivorList      ───────────────────────▶
+                      ◀───────────────────────  Confirm        signs who is there
+    ConfirmationList  ───────────────────────▶
+                      ◀───────────────────────  Unmask         shares
+    Publish           ───────────────────────▶
+
+What a client says travels in a `Signed` envelope under its identity key.
+"""
+
+from typing import Annotated, TypeVar
+
+import msgspec
+
+from fedhull.errors import BadIdentity, BadMessage
+from fedhull.protocol.keys import Identity, digest, verify
+from fedhull.protocol.shares import SHARE_BYTES
+from fedhull.protocol.study import Name, Study
+
+VERSION = 1
+T = TypeVar("T")
+# What surrounds the payload of a message: names, keys, lengths.
+_OVERHEAD_PER_CLIENT, _OVERHEAD = 1_000, 4_000
+_LARGEST_RESULT = 64_000_000
+
+Bytes16 = Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]
+Bytes32 = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+Bytes64 = Annotated[bytes, msgspec.Meta(min_length=64, max_length=64)]
+ShareBytes = Annotated[bytes, msgspec.Meta(min_length=SHARE_BYTES, max_length=SHARE_BYTES)]
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
+
+
+class Message(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"
+):
+    """What every message carries: the study's hash and the session."""
+
+    version: Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)] = VERSION
+    study: Bytes32
+    session: Bytes16
+
+
+class Invite(Message, frozen=True, kw_only=True, tag="invite"):
+    """The server opens a session."""
+
+
+class Advertise(Message, frozen=True, kw_only=True, tag="advertise"):
+    """Fresh X25519 keys for channel and masks, and a commitment to the self-mask seed."""
+
+    channel_key: Bytes32
+    mask_key: Bytes32
+    seed_commitment: Bytes32
+
+
+class KeyList(Message, frozen=True, kw_only=True, tag="key-list"):
+    """All advertisements, signed by their authors."""
+
+    advertisements: dict[Name, bytes]
+
+
+class Share(Message, frozen=True, kw_only=True, tag="share"):
+    """For each peer a sealed `Secrets`."""
+
+    sealed: dict[Name, bytes]
+
+
+class SealedList(Message, frozen=True, kw_only=True, tag="sealed-list"):
+    """What the peers have sealed for this client."""
+
+    sealed: dict[Name, bytes]
+
+
+class Secrets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one client tells another, sealed: its order number, how many bins it will fill at most,
+    and the other's shares of its self-mask seed and of its mask key."""
+
+    order: Bytes16
+    bins: Number
+    seed_share: ShareBytes
+    key_share: ShareBytes
+
+    def __repr__(self) -> str:
+        return "Secrets(…)"
+
+
+class Upload(Message, frozen=True, kw_only=True, tag="upload"):
+    """The masked power sums, packed, and a digest of what the client saw before it made them."""
+
+    view: Bytes32
+    n_sums: Number
+    sums: bytes
+
+
+class SurvivorList(Message, frozen=True, kw_only=True, tag="survivor-list"):
+    """Whose uploads the server will sum."""
+
+    survivors: list[Name]
+
+
+class Confirm(Message, frozen=True, kw_only=True, tag="confirm"):
+    """The client's word on view and survivors; it gives shares for no other list."""
+
+    view: Bytes32
+    survivors: list[Name]
+
+
+class ConfirmationList(Message, frozen=True, kw_only=True, tag="confirmation-list"):
+    """The survivors' confirmations, signed by their authors."""
+
+    confirmations: dict[Name, bytes]
+
+
+class Unmask(Message, frozen=True, kw_only=True, tag="unmask"):
+    """Shares of the survivors' seeds and of the vanished clients' mask keys, never both of one."""
+
+    seed_shares: dict[Name, ShareBytes]
+    key_shares: dict[Name, ShareBytes]
+
+    def __repr__(self) -> str:
+        return "Unmask(…)"
+
+
+class Publish(Message, frozen=True, kw_only=True, tag="publish"):
+    """The study's result, in whatever form the caller gives it."""
+
+    result: Annotated[bytes, msgspec.Meta(max_length=_LARGEST_RESULT)]
+
+
+class Signed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A client's message under its signature."""
+
+    sender: Name
+    body: bytes
+    signature: Bytes64
+
+
+ToClient = Invite | KeyList | SealedList | SurvivorList | ConfirmationList | Publish
+FromClient = Advertise | Share | Upload | Confirm | Unmask
+
+_to_client = msgspec.msgpack.Decoder(ToClient)
+_from_client = msgspec.msgpack.Decoder(FromClient)
+_signed = msgspec.msgpack.Decoder(Signed)
+_secrets = msgspec.msgpack.Decoder(Secrets)
+_encode = msgspec.msgpack.Encoder(order="deterministic").encode
+
+
+def largest_message(study: Study) -> int:
+    """No message of a study is longer than this many bytes."""
+    sums = study.coding.field.packed_size(study.most_sums)
+    return _OVERHEAD + _OVERHEAD_PER_CLIENT * len(study.clients) + max(sums, _LARGEST_RESULT)
+
+
+def encode(message: Message | Secrets) -> bytes:
+    """A message as bytes; the same message always gives the same bytes."""
+    return _encode(message)
+
+
+def encode_signed(message: FromClient, sender: str, identity: Identity) -> bytes:
+    """A client's message in its signed envelope."""
+    body = _encode(message)
+    return _encode(Signed(sender, body, identity.sign(_signing_input(sender, body))))
+
+
+def decode_to_client(raw: bytes, study: Study) -> ToClient:
+    """A message from the server, checked against the study."""
+    message = _decode(_to_client, raw, study)
+    _check_study(message, study)
+    return message
+
+
+def decode_signed(raw: bytes, study: Study, session: bytes) -> tuple[str, FromClient]:
+    """Sender and message of an envelope, its signature checked against the roster."""
+    envelope = _decode(_signed, raw, study)
+    if envelope.sender not in study.clients:
+        raise BadIdentity(f"{envelope.sender!r} is not on the study's roster")
+    verify(
+        study.clients[envelope.sender],
+        _signing_input(envelope.sender, envelope.body),
+        envelope.signature,
+    )
+    message = _decode(_from_client, envelope.body, study)
+    _check_study(message, study)
+    if message.session != session:
+        raise BadMessage(f"a message from {envelope.sender!r} belongs to another session")
+    return envelope.sender, message
+
+
+def decode_secrets(raw: bytes, study: Study) -> Secrets:
+    """What a peer had sealed."""
+    return _decode(_secrets, raw, study)
+
+
+def _decode(decoder: msgspec.msgpack.Decoder[T], raw: bytes, study: Study) -> T:
+    if len(raw) > largest_message(study):
+        raise BadMessage(
+            f"a message has {len(raw)} bytes; none of this study exceeds {largest_message(study)}"
+        )
+    try:
+        return decoder.decode(raw)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        # msgspec's own words may quote the message
+        raise BadMessage("a message is damaged or not one of this protocol's") from None
+
+
+def _check_study(message: Message, study: Study) -> None:
+    if message.study != study.hash:
+        raise BadMessage(
+            "a message belongs to another study file; all participants must hold the same one"
+        )
+
+
+def _signing_input(sender: str, body: bytes) -> bytes:
+    return digest(b"fedhull message", sender.encode(), body)

@@ -1,0 +1,137 @@
+"""A study: the public, human-readable agreement that all participants hold in the same words."""
+
+import math
+import tomllib
+from functools import cached_property
+from typing import Annotated, Any
+
+import msgspec
+
+from fedhull.codes.coding import Coding, choose_coding
+from fedhull.disc.quantize import Quantizer
+from fedhull.errors import InvalidInput
+from fedhull.protocol.keys import digest
+
+SMALLEST_COHORT = 3
+
+Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+PublicKey = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+
+
+class _Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A table of the study file: unknown keys are refused."""
+
+
+class Geometry(_Part, frozen=True, kw_only=True):
+    """Where the points lie and how wide a bin is."""
+
+    epsilon: Positive
+    radius: Positive
+    curvature: Positive = 1.0
+
+
+class Labels(_Part, frozen=True, kw_only=True):
+    """How many classes a client may have, and how their labels are coded."""
+
+    classes: Count
+    code: str = "auto"
+
+
+class Rules(_Part, frozen=True, kw_only=True):
+    """How the protocol runs. A threshold of 0 stands for two thirds of the roster."""
+
+    threshold: Annotated[int, msgspec.Meta(ge=0)] = 0
+    spare_sums: Annotated[int, msgspec.Meta(ge=2, le=1000)] = 4
+    most_bins: Count = 20_000
+    allow_small_cohort: bool = False
+
+
+class Study(_Part, frozen=True, kw_only=True, dict=True):
+    """What all participants agree on; its hash is in every message.
+
+    `clients` is the roster: names and Ed25519 identity keys, exchanged out of band.
+    """
+
+    version: Annotated[int, msgspec.Meta(ge=1, le=1)] = 1
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    geometry: Geometry
+    labels: Labels
+    protocol: Rules = Rules()
+    clients: dict[Name, PublicKey]
+
+    def __post_init__(self) -> None:
+        n = len(self.clients)
+        if len(set(self.clients.values())) < n:
+            raise InvalidInput("clients must have different identity keys, but two are the same")
+        if n < 2 or (n < SMALLEST_COHORT and not self.protocol.allow_small_cohort):
+            raise InvalidInput(
+                f"clients must be at least {SMALLEST_COHORT}, got {n}: with fewer, the sum tells "
+                f"one site what the other sent (two can be forced: allow_small_cohort = true)"
+            )
+        # with half of the clients or fewer, a server could unmask two different lists of survivors
+        if not max(2, n // 2 + 1) <= self.threshold <= n:
+            raise InvalidInput(
+                f"threshold must be more than half and at most all of the {n} clients, got "
+                f"{self.threshold}; leave it out for two thirds of them"
+            )
+
+    @classmethod
+    def from_toml(cls, text: str) -> "Study":
+        """The study in a TOML file; whatever is wrong with it is said in a sentence."""
+        try:
+            return msgspec.convert(tomllib.loads(text), cls)
+        except tomllib.TOMLDecodeError as problem:
+            raise InvalidInput(f"the study is not valid TOML: {problem}") from None
+        except msgspec.ValidationError as problem:
+            raise InvalidInput(f"the study breaks a rule: {problem}") from None
+
+    def to_toml(self) -> str:
+        """The study as a TOML file, every setting spelled out."""
+        plain = msgspec.to_builtins(self)
+        lines = [f"{key} = {_toml(plain[key])}" for key in ("version", "name")]
+        for table in ("geometry", "labels", "protocol", "clients"):
+            lines += ["", f"[{table}]"]
+            lines += [f"{_toml(key)} = {_toml(value)}" for key, value in plain[table].items()]
+        return "\n".join(lines) + "\n"
+
+    @cached_property
+    def hash(self) -> bytes:
+        """SHA-256 over what the study says, not over how the file is laid out."""
+        return digest(b"fedhull study", msgspec.json.encode(self, order="deterministic"))
+
+    @property
+    def threshold(self) -> int:
+        """How many clients must stay to the end: as set, or two thirds, at least 2."""
+        return self.protocol.threshold or max(2, math.ceil(2 * len(self.clients) / 3))
+
+    @cached_property
+    def quantizer(self) -> Quantizer:
+        """The bins that all participants number alike."""
+        geometry = self.geometry
+        return Quantizer(geometry.epsilon, geometry.radius, geometry.curvature)
+
+    @cached_property
+    def coding(self) -> Coding:
+        """The label code and field: `classes` labels for every client on the roster."""
+        n_labels = self.labels.classes * len(self.clients)
+        return choose_coding(n_labels, self.quantizer.n_bins, self.labels.code)
+
+    @property
+    def most_sums(self) -> int:
+        """The largest number of power sums that clients can agree on."""
+        return self.sums_for(self.protocol.most_bins * len(self.clients))
+
+    def sums_for(self, most_nonempty: int) -> int:
+        """How many power sums determine, and check, a vector with this many non-empty bins."""
+        return 2 * most_nonempty + self.protocol.spare_sums
+
+    def seat(self, client: str) -> int:
+        """A client's number on the roster, from 1: where Shamir's polynomials are evaluated."""
+        return sorted(self.clients).index(client) + 1
+
+
+def _toml(value: Any) -> str:
+    # TOML's strings, numbers and booleans are written as JSON's
+    return msgspec.json.encode(value).decode()
