@@ -93,7 +93,7 @@ class Study(_Part, frozen=True, kw_only=True, dict=True):
         lines = [f"{key} = {_toml(plain[key])}" for key in ("version", "name")]
         for table in ("geometry", "labels", "protocol", "clients"):
             lines += ["", f"[{table}]"]
-            lines += [f"{_toml(key)} = {_toml(value)}" for key, value in plain[table].items()]
+            lines += [f"{_toml_key(key)} = {_toml(value)}" for key, value in plain[table].items()]
         return "\n".join(lines) + "\n"
 
     @cached_property
@@ -130,6 +130,10 @@ class Study(_Part, frozen=True, kw_only=True, dict=True):
     def seat(self, client: str) -> int:
         """A client's number on the roster, from 1: where Shamir's polynomials are evaluated."""
         return sorted(self.clients).index(client) + 1
+
+
+def _toml_key(key: str) -> str:
+    return _toml(key) if "." in key else key
 
 
 def _toml(value: Any) -> str:

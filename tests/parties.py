@@ -1,0 +1,60 @@
+"""Studies and their participants for the protocol tests."""
+
+import random
+from functools import cache
+
+from fedhull.engines.memory import MemoryEngine
+from fedhull.protocol.client import ClientSession
+from fedhull.protocol.keys import Identity
+from fedhull.protocol.server import ServerSession
+from fedhull.protocol.study import Geometry, Labels, Rules, Study
+
+
+@cache
+def identity(name: str) -> Identity:
+    return Identity.generate()
+
+
+def make_study(n: int, classes=2, code="auto", epsilon=0.5, **rules) -> Study:
+    names = [f"site-{chr(ord('a') + i)}" for i in range(n)]
+    return Study(
+        name="test",
+        geometry=Geometry(epsilon=epsilon, radius=0.9),
+        labels=Labels(classes=classes, code=code),
+        protocol=Rules(**rules),
+        clients={name: identity(name).public for name in names},
+    )
+
+
+def random_hulls(study: Study, seed: int, largest: int = 6) -> dict[str, list[list[int]]]:
+    rng = random.Random(seed)
+    bins = range(1, min(study.quantizer.n_bins, 40) + 1)  # few bins, so that labels meet
+    return {
+        name: [
+            rng.sample(bins, rng.randint(1, largest))
+            for _ in range(rng.randint(1, study.labels.classes))
+        ]
+        for name in study.clients
+    }
+
+
+def make_clients(study: Study, hulls: dict[str, list[list[int]]]) -> dict[str, ClientSession]:
+    return {name: ClientSession(study, name, identity(name), hulls[name]) for name in study.clients}
+
+
+def make_parties(n: int, seed: int = 0, vanish=None, **options):
+    """(server, engine, clients, hulls) of a fresh session."""
+    study = make_study(n, **options)
+    hulls = random_hulls(study, seed)
+    clients = make_clients(study, hulls)
+    return ServerSession(study), MemoryEngine(clients.values(), vanish), clients, hulls
+
+
+def expected_hulls(clients, hulls, survivors) -> dict[int, list[int]]:
+    """What the server must decode: every survivor's hulls under the labels it drew."""
+    expected = {
+        label: sorted(bins)
+        for name in survivors
+        for label, bins in zip(clients[name].label_of_class, hulls[name], strict=True)
+    }
+    return dict(sorted(expected.items()))

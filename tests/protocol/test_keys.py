@@ -1,0 +1,138 @@
+"""Keys, seals and shares: known vectors of their standards, and nothing that talks."""
+
+import pickle
+
+import pytest
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from hypothesis import given
+from hypothesis import strategies as st
+from parties import make_clients, make_study, random_hulls
+
+from fedhull.codes.field import Field
+from fedhull.errors import BadIdentity, BadMessage
+from fedhull.protocol.keys import ExchangeKey, Identity, digest, mask, seal, stretch, unseal, verify
+from fedhull.protocol.shares import PRIME, evaluate, restore, split
+
+
+def test_exchange_is_that_of_rfc_7748():
+    # section 6.1: Bob's keys, Alice's public key, and what the two agree on
+    bob = ExchangeKey(
+        bytes.fromhex("5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb")
+    )
+    alice = bytes.fromhex("8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a")
+    agreed = bytes.fromhex("4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742")
+    assert bob.public.hex() == "de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f"
+    assert bob.derive(alice, b"salt", b"purpose") == stretch(agreed, b"salt", b"purpose")
+
+
+def test_mask_is_the_chacha20_keystream_of_rfc_8439():
+    # RFC 8439, A.1, test vector 1: key 0, nonce 0, counter 0
+    stream = bytes.fromhex(
+        "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"
+        "da41597c5157488d7724e03fb8d84a376a43b8f41518a11cc387b669b2ee6586"
+    )
+    # with q of 61 bits an element takes 8 bytes, its top 3 bits cut off; none is rejected here
+    field = Field(2**61 - 1)
+    expected = [int.from_bytes(stream[i : i + 8], "little") & (2**61 - 1) for i in range(0, 64, 8)]
+    assert field.to_ints(mask(bytes(32), 8, field)) == expected
+
+
+def test_both_ends_derive_the_same_key_and_nobody_else():
+    a, b, c = ExchangeKey(), ExchangeKey(), ExchangeKey()
+    salt, purpose = b"salt", b"purpose"
+    key = a.derive(b.public, salt, purpose)
+    assert key == b.derive(a.public, salt, purpose)
+    others = [
+        c.derive(a.public, salt, purpose),
+        a.derive(b.public, b"other", purpose),
+        a.derive(b.public, salt, b"other"),
+    ]
+    assert key not in others
+
+
+def test_a_low_order_exchange_key_is_refused():
+    with pytest.raises(BadMessage, match="not a valid one"):
+        ExchangeKey().derive(bytes(32), b"", b"")
+
+
+@given(st.binary(), st.binary())
+def test_seals_open_only_in_their_context_and_unchanged(message, context):
+    key = digest(b"key")
+    sealed = seal(key, message, context)
+    assert unseal(key, sealed, context) == message
+    for wrong in [(key, sealed, context + b"x"), (digest(b"other"), sealed, context)]:
+        with pytest.raises(BadMessage):
+            unseal(*wrong)
+    flipped = bytes([sealed[0] ^ 1]) + sealed[1:]
+    with pytest.raises(BadMessage):
+        unseal(key, flipped, context)
+
+
+def test_digest_tells_lists_apart_that_join_alike():
+    assert digest(b"ab", b"c") != digest(b"a", b"bc") != digest(b"abc")
+
+
+def test_signatures_belong_to_one_identity_and_one_message():
+    me, other = Identity.generate(), Identity.generate()
+    signature = me.sign(b"message")
+    verify(me.public, b"message", signature)
+    for wrong in [(other.public, b"message"), (me.public, b"massage")]:
+        with pytest.raises(BadIdentity):
+            verify(*wrong, signature)
+
+
+def test_identity_file_round_trip_and_refusals():
+    me = Identity.generate()
+    assert Identity.from_pem(me.to_pem()).public == me.public
+    for junk in (b"", b"junk", ExchangeKey().secret):
+        with pytest.raises(BadIdentity, match="fedhull keygen"):
+            Identity.from_pem(junk)
+
+
+def test_shamir_published_example():
+    # the worked example of the Wikipedia article: 1234 + 166x + 94x² modulo 1613
+    shares = {x: evaluate([1234, 166, 94], x, 1613) for x in range(1, 7)}
+    assert shares == {1: 1494, 2: 329, 3: 965, 4: 176, 5: 1188, 6: 775}
+    assert restore({2: 329, 4: 176, 5: 1188}, prime=1613) == 1234
+
+
+@given(st.integers(0, 2**256 - 1), st.integers(1, 8), st.data())
+def test_any_threshold_of_shares_restores_the_secret(secret, threshold, data):
+    holders = list(range(1, threshold + 4))
+    shares = split(secret, holders, threshold)
+    chosen = data.draw(st.permutations(holders))[:threshold]
+    assert restore({x: shares[x] for x in chosen}) == secret
+
+
+@given(st.integers(0, 2**256 - 1), st.integers(2, 6))
+def test_fewer_shares_fit_every_secret(secret, threshold):
+    shares = split(secret, list(range(1, threshold + 1)), threshold)
+    known = {x: shares[x] for x in list(shares)[:-1]}
+    # whatever the secret was, some value of the missing share makes it: here, 42
+    lagrange = restore({**dict.fromkeys(known, 0), threshold: 1})
+    missing = (42 - restore({**known, threshold: 0})) * pow(lagrange, -1, PRIME) % PRIME
+    assert restore({**known, threshold: missing}) == 42
+
+
+def test_shamir_prime_is_prime():
+    import flint
+
+    assert flint.fmpz(PRIME).is_prime()
+
+
+def test_secrets_are_in_no_repr_and_no_pickle():
+    study = make_study(3)
+    client = make_clients(study, random_hulls(study, 0))["site-a"]
+    shown = repr(client) + repr(client._mask_key) + repr(client._identity)
+    for secret in (client._seed, client._mask_key.secret, client._order):
+        assert secret.hex() not in shown
+        assert repr(secret) not in shown
+    with pytest.raises(TypeError):
+        pickle.dumps(client._identity)
+
+
+def test_hkdf_rfc_5869_case_1():
+    # the construction we call, checked with the RFC's own vector
+    okm = HKDF(SHA256(), 42, bytes(range(13)), bytes(range(0xF0, 0xFA))).derive(bytes([0x0B] * 22))
+    assert okm.hex().startswith("3cb25f25faacd57a90434f64d0362f2a")

@@ -1,0 +1,261 @@
+"""Sessions in the memory engine: exactly the survivors' sum, or a named error."""
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from parties import expected_hulls, identity, make_clients, make_parties, make_study, random_hulls
+from scipy import stats
+
+from fedhull.codes.power_sums import power_sums
+from fedhull.engines.engine import aggregate
+from fedhull.engines.memory import MemoryEngine
+from fedhull.errors import (
+    BadIdentity,
+    BelowThreshold,
+    InvalidInput,
+    SyndromeUndecodable,
+    UnknownLabelSum,
+)
+from fedhull.protocol import messages as m
+from fedhull.protocol.client import ClientSession, ClientState, session_salt
+from fedhull.protocol.masking import pairwise_mask, self_mask
+from fedhull.protocol.server import ServerSession
+
+STEPS = ["advertise", "share", "upload", "confirm", "unmask"]
+
+
+@given(
+    n=st.integers(3, 6),
+    classes=st.integers(1, 4),
+    epsilon=st.sampled_from([0.05, 0.5, 2.0]),
+    code=st.sampled_from(["auto", "binary", "bose-chowla:12"]),
+    seed=st.integers(0, 2**32),
+)
+@settings(max_examples=60)
+def test_the_server_decodes_exactly_the_clients_hulls(n, classes, epsilon, code, seed):
+    server, engine, clients, hulls = make_parties(
+        n, seed=seed, classes=classes, epsilon=epsilon, code=code
+    )
+    try:
+        result = aggregate(server, engine)
+    except UnknownLabelSum:
+        # twelve labels are the most that this code can tell apart in one bin
+        meet = Counter(j for sites in hulls.values() for bins in sites for j in bins)
+        assert code.startswith("bose")
+        assert max(meet.values()) > 12
+        return
+    assert result.survivors == sorted(clients)
+    assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("n", [3, 4, 6])
+def test_any_subset_up_to_the_threshold_may_vanish_at_any_step(n, step):
+    threshold = make_study(n).threshold
+    names = sorted(make_study(n).clients)
+    for size in range(n + 1):
+        for gone in combinations(names, size):
+            server, engine, clients, hulls = make_parties(n, vanish={step: gone})
+            if n - size < threshold:
+                with pytest.raises(BelowThreshold, match=f"step '{step}'"):
+                    aggregate(server, engine)
+                assert server.aggregate is None
+                continue
+            result = aggregate(server, engine)
+            # who vanishes after the upload is still in the sum
+            left = set(names) if step in ("confirm", "unmask") else set(names) - set(gone)
+            assert result.survivors == sorted(left)
+            assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+
+
+@given(st.dictionaries(st.sampled_from(STEPS), st.integers(0, 2)), st.integers(0, 2**32))
+def test_clients_may_vanish_at_several_steps(drops, seed):
+    names = sorted(make_study(7).clients)
+    vanish = {}
+    for step, number in drops.items():
+        vanish[step], names = names[:number], names[number:]
+    server, engine, clients, hulls = make_parties(7, seed=seed, vanish=vanish)
+    if sum(map(len, vanish.values())) > 2:
+        with pytest.raises(BelowThreshold):
+            aggregate(server, engine)
+    else:
+        result = aggregate(server, engine)
+        assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+
+
+def test_vanished_clients_leave_no_trace_in_the_sum():
+    server, engine, clients, hulls = make_parties(5, vanish={"upload": ["site-c"]})
+    vector = aggregate(server, engine).vector
+    coding = server.study.coding
+    expected: Counter = Counter()
+    for name in set(clients) - {"site-c"}:
+        expected.update(
+            coding.vector(dict(zip(clients[name].label_of_class, hulls[name], strict=True)))
+        )
+    assert vector == dict(expected)
+
+
+def test_the_result_reaches_everybody_who_uploaded():
+    server, engine, clients, _ = make_parties(4, vanish={"share": ["site-b"]})
+    aggregate(server, engine)
+    _, failures = engine.step("publish", server.publish(b"model"))
+    assert not failures
+    assert {n for n, c in clients.items() if c.result == b"model"} == set(clients) - {"site-b"}
+    assert clients["site-a"].state == ClientState.DONE
+
+
+def test_too_many_labels_in_a_bin_end_with_the_remedy():
+    study = make_study(4, code="bose-chowla:2")
+    hulls = {name: [[7], [7]] for name in study.clients}
+    engine = MemoryEngine(make_clients(study, hulls).values())
+    with pytest.raises(UnknownLabelSum, match="larger h"):
+        aggregate(ServerSession(study), engine)
+
+
+def test_a_client_that_fills_more_bins_than_it_announced_spoils_nothing_silently():
+    server, engine, clients, _ = make_parties(3)
+    clients["site-a"]._hulls = [list(range(1, 5))]
+    original = ClientSession._masked_sums
+
+    def lie(self, n_sums):
+        if self.name == "site-a":
+            self._hulls = [list(range(1, 41))]
+        return original(self, n_sums)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ClientSession, "_masked_sums", lie)
+        with pytest.raises(SyndromeUndecodable, match="filled more bins"):
+            aggregate(server, engine)
+    assert server.aggregate is None
+
+
+@pytest.mark.parametrize(
+    ("hulls", "words"),
+    [
+        ([], "1 to 2 classes"),
+        ([[1], [2], [3]], "1 to 2 classes in this study, got 3"),
+        ([[]], "at least one"),
+        ([[5, 5]], "different bins"),
+        ([[0]], "between 1 and"),
+        ([[10**9]], "between 1 and"),
+        ([list(range(1, 102))], "fill 101 bins, the study allows 100"),
+    ],
+)
+def test_bad_hulls_are_refused_before_anything_is_sent(hulls, words):
+    study = make_study(3, most_bins=100)
+    with pytest.raises(InvalidInput, match=words):
+        ClientSession(study, "site-a", identity("site-a"), hulls)
+
+
+def test_an_identity_that_is_not_on_the_roster_cannot_join():
+    study = make_study(3)
+    for name, who in [("site-a", "somebody"), ("site-a", "site-b"), ("nobody", "site-a")]:
+        with pytest.raises(BadIdentity, match="roster"):
+            ClientSession(study, name, identity(who), [[1]])
+
+
+# What the server sees.
+
+
+def uploads_of_session(n, seed=0, **options):
+    server, engine, clients, hulls = make_parties(n, seed=seed, **options)
+    aggregate(server, engine)
+    return server, clients, hulls
+
+
+def unpacked(server, name):
+    upload = server._uploads[name]
+    return server.study.coding.field.unpack(upload.sums, upload.n_sums)
+
+
+def looks_uniform(values, q):
+    counts = np.bincount([v * 16 // q for v in values], minlength=16)
+    return stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_an_upload_alone_looks_uniform():
+    values = []
+    for seed in range(60):
+        server, _, _ = uploads_of_session(3, seed=seed % 3)
+        values += server.study.coding.field.to_ints(unpacked(server, "site-a"))
+    assert len(values) > 2000
+    assert looks_uniform(values, server.study.coding.field.q)
+
+
+def test_an_upload_looks_uniform_when_all_others_but_one_collude_with_the_server():
+    values, unmasked = [], []
+    for seed in range(60):
+        server, clients, hulls = uploads_of_session(4, seed=seed % 3)
+        study, field = server.study, server.study.coding.field
+        victim, friend = "site-a", "site-b"
+        n = server._uploads[victim].n_sums
+        salt = session_salt(study, server._session)
+        # the server has restored the victim's own mask; the colluders know theirs with the victim
+        known = field.subtract(
+            unpacked(server, victim), self_mask(clients[victim]._seed, salt, n, field)
+        )
+        colluders = {c: server._advertised[c].mask_key for c in ("site-c", "site-d")}
+        key = clients[victim]._mask_key
+        known = field.subtract(known, pairwise_mask(victim, key, colluders, salt, n, field))
+        values += field.to_ints(known)
+        last = pairwise_mask(
+            victim, key, {friend: server._advertised[friend].mask_key}, salt, n, field
+        )
+        unmasked.append((field.to_ints(field.subtract(known, last)), clients[victim], hulls, n))
+    assert looks_uniform(values, field.q)
+    # and the test is about the right thing: without the last mask, the sums lie bare
+    bare, client, hulls, n = unmasked[-1]
+    vector = study.coding.vector(dict(zip(client.label_of_class, hulls["site-a"], strict=True)))
+    assert bare == power_sums(list(vector), list(vector.values()), n, field)
+
+
+def test_which_client_holds_which_labels_is_independent_of_who_it_is():
+    # site-a's hull is {1}, the others' are {2}, {3}: under which label {1} arrives is all that the
+    # server learns about the order, and each label is as likely as any other
+    counts = Counter()
+    study = make_study(3, classes=2)
+    for _ in range(300):
+        hulls = {"site-a": [[1]], "site-b": [[2]], "site-c": [[3]]}
+        engine = MemoryEngine(make_clients(study, hulls).values())
+        result = aggregate(ServerSession(study), engine)
+        counts[next(label for label, bins in result.hulls.items() if bins == [1])] += 1
+    assert stats.chisquare([counts[label] for label in range(6)]).pvalue > 1e-4
+
+
+def test_exchanging_two_clients_data_changes_nothing_that_the_server_can_see():
+    """The kind, number and size of every message, for two ways to assign the same data."""
+
+    def shape_of_view(hulls):
+        study = make_study(3)
+        server = ServerSession(study)
+        engine = MemoryEngine(make_clients(study, hulls).values())
+        seen, outgoing = [], server.start()
+        while outgoing:
+            replies, _ = engine.step(server.step.value, outgoing)
+            seen.append({name: len(raw) for name, raw in replies.items()})
+            outgoing = server.advance(replies)
+        return seen, sorted(server.aggregate.hulls.values())
+
+    a, b, c = random_hulls(make_study(3), 5).values()
+    names = ("site-a", "site-b", "site-c")
+    assert shape_of_view(dict(zip(names, (a, b, c), strict=True))) == shape_of_view(
+        dict(zip(names, (c, a, b), strict=True))
+    )
+
+
+def test_two_sessions_share_no_key_and_no_upload():
+    study = make_study(3)
+    hulls = random_hulls(study, 0)
+    seen = []
+    for _ in range(2):
+        server = ServerSession(study)
+        engine = MemoryEngine(make_clients(study, hulls).values())
+        aggregate(server, engine)
+        seen.append((server._session, server._uploads["site-a"].sums))
+    assert seen[0][0] != seen[1][0]
+    assert seen[0][1] != seen[1][1]
+    assert isinstance(server._advertised["site-a"], m.Advertise)
