@@ -1,3 +1,4 @@
+from . import errors
 from .codes.bose_chowla import BoseChowlaCode
 from .codes.labels import BinaryCode
 from .data.synthetic import make_two_class
@@ -39,6 +40,7 @@ __all__ = [
     "Quantizer",
     "distance",
     "epsilon_hull",
+    "errors",
     "exp_map",
     "geodesic",
     "geodesic_midpoint",

@@ -40,6 +40,8 @@ def test_same_seed_same_data():
         ({"mu": 1.0}, "mu must be"),
         ({"gamma": -1}, "gamma must be"),
         ({"gamma": 50.0}, "try a smaller gamma"),
+        ({"mu": "a"}, "mu must be at least 0"),
+        ({"gamma": None}, "gamma must be a distance"),
         ({"n": 100, "mu": 0.4, "gamma": 3.65}, "no geodesic with mu = 0.4 and gamma = 3.65"),
     ],
 )

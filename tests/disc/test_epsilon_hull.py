@@ -1,12 +1,14 @@
 """The ε-minimal hull is what leaves a site; its size is the leakage that is reported."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import brute_force_hull
 from strategies import seeds
 
 import fedhull
+from fedhull.errors import InvalidInput, OutsideRadius
 
 
 @given(seeds, st.sampled_from([0.01, 0.1, 1.0, 3.0]), st.integers(1, 60))
@@ -26,6 +28,14 @@ def test_every_sent_centre_is_within_epsilon_of_a_corner(seed, epsilon):
     sent = quantizer.decode(fedhull.epsilon_hull(points, quantizer))
     corners = points[fedhull.minimal_hull(points)]
     assert fedhull.pairwise_distance(sent, corners).min(axis=1).max() <= epsilon
+
+
+def test_an_outsider_is_named_by_its_own_row():
+    points = np.vstack((fedhull.sample_uniform(200, 0.9, seed=0), [[0.99, 0.0]]))
+    with pytest.raises(OutsideRadius, match=r"row 200 has norm 0\.99"):
+        fedhull.epsilon_hull(points, fedhull.Quantizer(0.1, 0.95))
+    with pytest.raises(InvalidInput, match="quantizer must be a Quantizer"):
+        fedhull.epsilon_hull(points, 0.1)
 
 
 def test_coarse_bins_leak_fewer_points():

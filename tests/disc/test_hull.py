@@ -75,6 +75,32 @@ def test_equal_points_are_represented_by_the_first():
     assert fedhull.minimal_hull(points).tolist() == [0, 2, 3]
 
 
+def test_points_that_scaling_would_merge_stay_apart():
+    for points, curvature in [
+        ([[1e-290, 0], [0, 1e-290], [-1e-290, -1e-290]], 1e-100),
+        ([[5e-324, 0], [0, 0], [0, 5e-324]], 0.25),
+    ]:
+        fast = fedhull.minimal_hull(points, curvature).tolist()
+        assert fast == fedhull.minimal_hull(points, curvature, method="graham").tolist()
+        assert len(fast) == 3
+
+
+def test_a_pair_of_close_corners_or_a_tight_cluster_does_not_switch_the_sieve_off():
+    points = fedhull.sample_uniform(20_000, 0.95, seed=0)
+    points[:2] = [[0.9499999, 0.0], [0.9499999, 1e-9]]
+    cluster = 0.5 + 1e-9 * np.random.default_rng(0).random((20_000, 2))
+    for crowd in (points, cluster):
+        corners = crowd[fedhull.minimal_hull(crowd)]
+        kept = hull_module.survivors_of_sieve(crowd, corners, 1.0)
+        assert len(corners) <= len(kept) < 2000
+
+
+def test_masked_points_are_refused():
+    masked = np.ma.masked_array([[0.1, 0.2], [0.3, 0.4]], mask=[[0, 0], [1, 1]])
+    with pytest.raises(InvalidInput, match="masked array"):
+        fedhull.minimal_hull(masked)
+
+
 def test_signed_zeros_are_the_same_point():
     assert fedhull.minimal_hull([[0.0, 0.5], [-0.0, 0.5], [0.0, -0.0]]).tolist() == [0, 2]
 

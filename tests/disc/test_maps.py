@@ -167,6 +167,45 @@ def test_results_stay_inside_the_ball(seed, k):
         assert np.isfinite(fedhull.distance(points, 0 * points, k)).all()
 
 
+@pytest.mark.parametrize("gap", [1e-6, 1e-9, 1e-12, 1e-15])
+def test_geodesics_across_the_disc_read_the_same_from_both_ends(gap):
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        x, y = ball_point(rng, 2, gap), ball_point(rng, 2, gap * rng.random())
+        for t in (0.0, 0.25, 0.5, 0.9, 1.0):
+            assert_near(fedhull.geodesic(x, y, t), fedhull.geodesic(y, x, 1 - t), 1.0, 1e-14)
+        assert_near(fedhull.geodesic(x, y, 0.0), x, 1.0, 1e-14)
+        assert_near(fedhull.geodesic(x, y, 0.5), fedhull.geodesic_midpoint(x, y), 1.0, 1e-14)
+
+
+@pytest.mark.parametrize("k", [1.0, 0.7, 5.0])
+def test_exp_crosses_the_disc_from_the_rim(k):
+    # from near the rim straight through the origin, by the distance to the origin, and by far more
+    p = np.array([(1.0 - 1e-13) / np.sqrt(k), 0.0])
+    to_origin = fedhull.log_map(p, [0.0, 0.0], k)
+    assert_near(fedhull.exp_map(p, to_origin, k), [0.0, 0.0], k, 1e-13)
+    assert_near(fedhull.exp_map(p, 2 * to_origin, k), -p, k, 1e-14)
+    assert_near(fedhull.exp_map(p, 50 * to_origin, k), [-1 / np.sqrt(k), 0.0], k, 1e-14)
+
+
+def test_exp_takes_vectors_of_any_length():
+    for length in (0.0, 5e-324, 1e-200, 1e5, 1e200, 1.7e308):
+        far = fedhull.exp_map([0.5, 0.0], [length, length])
+        assert np.isfinite(fedhull.distance(far, [0.0, 0.0]))
+    assert_near(far, [0.5**0.5, 0.5**0.5], 1.0, 0.5)
+
+
+@given(ball_points(2, deepest_gap=1e-2, dimensions=(2, 3, 5)), st.floats(0, 3))
+def test_exp_is_the_papers_formula(drawn, scale):
+    k, (p, v) = drawn
+    v = scale * v
+    length = np.linalg.norm(v)
+    reach = np.tanh(np.sqrt(k) * length / (1 - k * p @ p)) / np.sqrt(k)
+    step = reach * v / length if length else v
+    if np.sqrt(k) * np.linalg.norm(step) < 1 - 1e-6:
+        assert_near(fedhull.exp_map(p, v, k), fedhull.mobius_add(p, step, k), k, 1e-9)
+
+
 def test_shapes_broadcast():
     points = np.full((4, 3, 2), 0.1)
     assert fedhull.distance(points, [0.0, 0.0]).shape == (4, 3)
@@ -189,6 +228,11 @@ def test_shapes_broadcast():
         (lambda: fedhull.distance(0.1, 0.1), InvalidInput, r"shape \(\.\.\., d\)"),
         (lambda: fedhull.pairwise_distance([0.1, 0.2]), InvalidInput, r"\(n, d\) and \(m, d\)"),
         (lambda: fedhull.geodesic([0.1], [0.2], np.nan), InvalidInput, "t must be finite"),
+        (lambda: fedhull.geodesic([0.1], [0.2], "a"), InvalidInput, "t must be an array"),
+        (lambda: fedhull.distance([0.5], [0.1, 0.2]), InvalidInput, "coordinates, got 1, 2"),
+        (lambda: fedhull.distance([[0.1]] * 3, [[0.1]] * 2), InvalidInput, "that broadcast"),
+        (lambda: fedhull.distance([1j], [0.1]), InvalidInput, "array of numbers"),
+        (lambda: fedhull.exp_map([0.1], [0.1, 0.2]), InvalidInput, "p and v must have"),
         (lambda: fedhull.hyperplane_side([0.1], [0.1], [0.0]), InvalidInput, "zero vector"),
     ],
 )

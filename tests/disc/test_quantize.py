@@ -174,7 +174,23 @@ def test_more_bins_than_32_bits_are_numbered_exactly():
     assert int(last) == quantizer.n_bins
 
 
-@pytest.mark.parametrize(("epsilon", "radius"), [(1e-9, 0.95), (1e-3, 1 - 1e-13), (1.0, 1 - 2e-16)])
+def test_absurdly_small_bins_are_refused_too():
+    for call in (
+        lambda: Quantizer(1e-308, 0.9),
+        lambda: EqualAreaQuantizer(10**200, 10**200, 0.9),
+        lambda: EqualAreaQuantizer(8, 10**6, 1 - 1e-12),
+    ):
+        with pytest.raises(TooManyBins):
+            call()
+
+
+def test_the_slack_at_r_does_not_reach_beyond_the_disc():
+    for quantizer in (EqualAreaQuantizer(4, 1, 1 - 2**-53), EqualAreaQuantizer(4, 2, 0.9)):
+        with pytest.raises(OutsideRadius):
+            quantizer.encode([[1.0, 0.0]])
+
+
+@pytest.mark.parametrize(("epsilon", "radius"), [(1e-9, 0.95), (1e-3, 1 - 1e-13), (0.1, 1 - 1e-15)])
 def test_too_many_bins_are_refused_with_an_epsilon_that_works(epsilon, radius):
     with pytest.raises(TooManyBins, match="2\\^62") as caught:
         Quantizer(epsilon, radius)
@@ -192,7 +208,7 @@ def test_too_many_bins_are_refused_with_an_epsilon_that_works(epsilon, radius):
         (lambda: Quantizer(0.1, 0.9, 4.0), "1/√k = 0.5, got 0.9"),
         (lambda: EqualAreaQuantizer(0, 3, 0.9), "n_angles must be a whole number of at least 1"),
         (lambda: EqualAreaQuantizer(3, 2.5, 0.9), "n_rings must be a whole number"),
-        (lambda: EqualAreaQuantizer(2**40, 2**40, 0.9), "use fewer"),
+        (lambda: EqualAreaQuantizer(2**40, 2**40, 0.9), "make too many bins"),
         (lambda: Quantizer(0.1, 0.9).encode([0.1, 0.2, 0.3]), r"shape \(\.\.\., 2\)"),
         (lambda: Quantizer(0.1, 0.9).encode([[np.nan, 0.2]]), "row 0 holds NaN"),
     ],

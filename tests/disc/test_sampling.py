@@ -9,7 +9,7 @@ from fedhull.errors import InvalidInput
 
 
 @pytest.mark.parametrize("curvature", [1.0, 0.25, 30.0])
-@pytest.mark.parametrize("share", [0.3, 0.95, 0.9999])
+@pytest.mark.parametrize("share", [0.3, 0.95, 0.9999, 1 - 1e-12])
 def test_area_law(curvature, share):
     radius = share / np.sqrt(curvature)
     x = fedhull.sample_uniform(20_000, radius, curvature, seed=0)

@@ -68,5 +68,18 @@ def test_a_bad_chunk_is_refused_and_changes_nothing():
         stream.update([[0.1, 0.2, 0.3]])
     with pytest.raises(InvalidInput, match="shape"):
         stream.update([0.1, 0.2])
+    for wrong in (5, None, "abc", [[[0.1, 0.2]], [[0.1, 0.2]]]):
+        with pytest.raises(InvalidInput, match="chunk must"):
+            stream.update(wrong)
     assert stream.points.tolist() == [[0.1, 0.2]]
     assert stream.n_seen == 1
+
+
+def test_a_bad_row_is_named_by_its_place_in_the_chunk(monkeypatch):
+    monkeypatch.setattr("fedhull.disc.stream._ROWS_AT_ONCE", 100)
+    chunk = np.zeros((500, 2))
+    chunk[321] = [2.0, 0.0]
+    stream = fedhull.HullStream()
+    with pytest.raises(OutsideDisc, match=r"chunk must lie .* row 321 has norm 2\.0"):
+        stream.update(chunk)
+    assert stream.n_seen == 0

@@ -1,6 +1,6 @@
 """Hulls, streams and bins against SciPy's Qhull and NumPy's own passes over the data."""
 
-import resource
+import math
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -80,8 +80,8 @@ def bench_quantizer(n: int) -> Iterator[Measurement]:
 
 
 def bench_stream(n: int, advance: Callable[[int], None] = lambda _: None) -> dict[str, Any]:
-    """n fresh uniform points fed in chunks: seconds spent in the stream at each power of ten from
-    1e7, the exponent of N in them, and the largest memory of the whole process so far."""
+    """n fresh uniform points fed in chunks: seconds spent in the stream after n/100, n/10 and n of
+    them, the exponent of N over the last decade, and the largest memory of the process so far."""
     stream = HullStream()
     rng = np.random.default_rng(0)
     seconds = 0.0
@@ -94,15 +94,23 @@ def bench_stream(n: int, advance: Callable[[int], None] = lambda _: None) -> dic
         if stream.n_seen in (n // 100, n // 10, n):
             at[stream.n_seen] = seconds
         advance(_CHUNK)
-    sizes = np.array(sorted(at))
-    exponent = float(np.polyfit(np.log(sizes), np.log([at[int(i)] for i in sizes]), 1)[0])
     return {
         "n": stream.n_seen,
         "corners": len(stream.points),
-        "seconds": {str(i): at[int(i)] for i in sizes},
-        "exponent": exponent,
-        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "seconds": {str(size): at[size] for size in sorted(at)},
+        "exponent": math.log10(at[n] / at[n // 10]),
+        "peak_memory_mb": peak_memory_mb(),
     }
+
+
+def peak_memory_mb() -> float | None:
+    """The most memory this process has held so far, where the system tells (not on Windows)."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def bench_import() -> float:

@@ -1,5 +1,6 @@
 """`fedhull`: the commands, and what happens when one fails."""
 
+import io
 import sys
 from typing import Annotated
 
@@ -40,8 +41,18 @@ def options(
 
 def main() -> None:
     """Run a command; an error of ours is one sentence on standard error and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # ε and √ on a terminal that has no such letters: better a question mark than no answer
+            stream.reconfigure(errors="replace")
     try:
         app()
     except FedhullError as problem:
-        err.print(f"fedhull: {problem}", style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(2)
+        _complain(str(problem))
+    except OSError as problem:
+        _complain(f"{problem.filename or 'a file'}: {problem.strerror}")
+
+
+def _complain(sentence: str) -> None:
+    err.print(f"fedhull: {sentence}", style="red", markup=False, highlight=False, soft_wrap=True)
+    sys.exit(2)

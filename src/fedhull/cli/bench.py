@@ -1,11 +1,12 @@
 """`fedhull bench`: speed against peers, as ratios of times taken in one run."""
 
+import math
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from fedhull.cli.console import JsonFlag, compiled_kernels, out, print_json, progress_bar
+from fedhull.cli.console import JsonFlag, out, prepare_kernels, print_json, progress_bar
 
 bench_app = typer.Typer(help="Speed against peers, ratios in one run.", no_args_is_help=True)
 
@@ -33,7 +34,8 @@ def hull(
 
     sizes = [10**3, 10**4, 10**5, 10**6] + ([] if quick else [10**7])
     streamed = 10**8 if quick else 10**9
-    with compiled_kernels(quiet=json), progress_bar(quiet=json) as bar:
+    prepare_kernels(quiet=json)
+    with progress_bar(quiet=json) as bar:
         task = bar.add_task(f"Streaming {streamed:.0e} points", total=streamed)
         # first, while the memory of the process is still small
         stream = bench_stream(streamed, lambda n: bar.advance(task, n))
@@ -54,7 +56,7 @@ def hull(
         )
         return
     table = Table(title="Ratios, best of several, taken in turn", padding=0)
-    for column in ("", "N", "ours [ms]", "peer", "peer [ms]", "ratio", "bar", "met"):
+    for column in ("", "N", "ours, ms", "peer", "peer, ms", "ratio", "target", "met"):
         table.add_column(column, justify="left" if column in ("", "peer") else "right")
     for row in rows:
         table.add_row(
@@ -70,8 +72,9 @@ def hull(
     out.print(table)
     times = ", ".join(f"{s:.2f} s for {int(n):.0e}" for n, s in stream["seconds"].items())
     out.print(
-        f"Stream: {times} points (time grows as N^{stream['exponent']:.2f}); "
+        f"Stream: {times} points "
+        f"(as N^{stream['exponent']:.2f} over the last decade); "
         f"{stream['corners']:,} corners; the whole process never held more than "
-        f"{stream['peak_memory_mb']:.0f} MB.\nimport fedhull: {import_seconds:.2f} s",
+        f"{stream['peak_memory_mb'] or math.nan:.0f} MB.\nimport fedhull: {import_seconds:.2f} s",
         highlight=False,
     )

@@ -1,9 +1,8 @@
 """What all commands share: where they print, how they show progress, where they write."""
 
 import json
+import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,18 +25,20 @@ def print_json(result: Any) -> None:
 
 
 def output_folder(path: Path) -> Path:
-    """Make the folder, with a sentence instead of a traceback if that fails."""
+    """Make the folder and try it out, before any work is done for it."""
     try:
         path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
     except OSError as problem:
+        reason = "it is a file" if path.is_file() else problem.strerror
         raise InvalidInput(
-            f"--out must name a folder that can be written, but {path}: {problem.strerror}"
+            f"--out must name a folder that can be written, but {path} is none: {reason}"
         ) from None
     return path
 
 
-@contextmanager
-def compiled_kernels(quiet: bool) -> Iterator[None]:
+def prepare_kernels(quiet: bool) -> None:
     """Compile the numerical kernels, with a spinner if that takes more than a second."""
     from fedhull.disc.warm import compile_kernels
 
@@ -50,7 +51,6 @@ def compiled_kernels(quiet: bool) -> Iterator[None]:
     finally:
         timer.cancel()
         status.stop()
-    yield
 
 
 def progress_bar(quiet: bool) -> Progress:

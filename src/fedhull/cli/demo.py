@@ -9,13 +9,13 @@ from rich.table import Table
 from fedhull.cli.console import (
     JsonFlag,
     SeedOption,
-    compiled_kernels,
     out,
     output_folder,
+    prepare_kernels,
     print_json,
 )
 
-SITES, POINTS, EPSILON, RADIUS = 3, 6_000, 0.3, 0.95
+SITES, POINTS, EPSILON, RADIUS = 3, 6_000, 1.0, 0.95
 
 
 def demo(
@@ -42,34 +42,35 @@ def demo(
     )
 
     folder = output_folder(folder)
-    with compiled_kernels(quiet=json):
-        data = make_two_class(POINTS, mu=0.4, gamma=0.2, radius=RADIUS, seed=seed)
-        quantizer = Quantizer(EPSILON, RADIUS)
-        site = np.random.default_rng(seed).permutation(np.arange(POINTS) % SITES)
-        figure = new_figure()
-        axes = figure.subplots()
-        draw_disc(axes, radius=RADIUS)
-        rows = []
-        for color, label in zip(PALETTE, (-1, 1), strict=False):
-            for s in range(SITES):
-                held = data.x[(site == s) & (data.y == label)]
-                corners = minimal_hull(held)
-                bins = epsilon_hull(held, quantizer)
-                rows.append(
-                    {
-                        "site": s + 1,
-                        "class": label,
-                        "points_held": len(held),
-                        "hull_corners": len(corners),
-                        "bins_sent": len(bins),
-                    }
-                )
-                if s == 0:
-                    axes.plot(*held.T, ".", color=color, markersize=2, alpha=0.25, rasterized=True)
-                    draw_hull(axes, held[corners], color=color)
-                    draw_bins(axes, bins, quantizer, color)
-        picture = folder / "hulls.svg"
-        save_figure(figure, picture)
+    prepare_kernels(quiet=json)
+    data = make_two_class(POINTS, mu=0.4, gamma=0.2, radius=RADIUS, seed=seed)
+    quantizer = Quantizer(EPSILON, RADIUS)
+    site = np.random.default_rng(seed).permutation(np.arange(POINTS) % SITES)
+    figure = new_figure()
+    axes = figure.subplots()
+    axes.set_title(f"One site: its points, their hulls, and the bins (ε = {EPSILON:g}) that leave")
+    draw_disc(axes, radius=RADIUS)
+    rows = []
+    for color, label in zip(PALETTE, (-1, 1), strict=False):
+        for s in range(SITES):
+            held = data.x[(site == s) & (data.y == label)]
+            corners = minimal_hull(held)
+            bins = epsilon_hull(held, quantizer)
+            rows.append(
+                {
+                    "site": s + 1,
+                    "class": label,
+                    "points_held": len(held),
+                    "hull_corners": len(corners),
+                    "bins_sent": len(bins),
+                }
+            )
+            if s == 0:
+                axes.plot(*held.T, ".", color=color, markersize=2, alpha=0.25, rasterized=True)
+                draw_hull(axes, held[corners], color=color)
+                draw_bins(axes, bins, quantizer, color)
+    picture = folder / "hulls.svg"
+    save_figure(figure, picture)
     sent, held_in_all = sum(r["bins_sent"] for r in rows), POINTS
     if json:
         print_json(

@@ -5,13 +5,14 @@ from typing import NamedTuple
 import numpy as np
 
 from fedhull.disc.maps import hyperplane_distance
-from fedhull.disc.points import check_count, check_curvature
+from fedhull.disc.points import check_count, check_curvature, check_share
 from fedhull.disc.quantize import check_radius
 from fedhull.disc.sampling import Seed, as_generator, sample_uniform
 from fedhull.errors import InvalidInput
 
 _SMALLEST_SHARE = 0.05
 _TRIES = 200
+_PILOT = 200
 
 
 class TwoClasses(NamedTuple):
@@ -46,14 +47,17 @@ def make_two_class(
     n = check_count(n, "n", least=2)
     curvature = check_curvature(curvature)
     radius = check_radius(radius, curvature)
-    if not 0.0 <= mu < 1.0:
+    mu = check_share(mu, "mu", "at least 0 and below 1 (‖p‖ = μR)", "0.4")
+    gamma = check_share(gamma, "gamma", "a distance ≥ 0", "0.01")
+    if mu >= 1.0:
         raise InvalidInput(f"mu must be at least 0 and below 1 (‖p‖ = μR), got {mu!r}; try 0.4")
-    if not 0.0 <= gamma < float("inf"):
-        raise InvalidInput(f"gamma must be a distance ≥ 0, got {gamma!r}; try 0.01")
     rng = as_generator(seed)
     for _ in range(_TRIES):
         p = mu * radius * _random_direction(rng)
         w = _random_direction(rng)
+        # a small sample tells whether this geodesic is worth n points
+        if len(_sample_off_geodesic(_PILOT, p, w, gamma, radius, curvature, rng)) < _PILOT:
+            continue
         x = _sample_off_geodesic(n, p, w, gamma, radius, curvature, rng)
         if len(x) < n:
             continue

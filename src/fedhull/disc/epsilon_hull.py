@@ -4,7 +4,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedhull.disc.hull import minimal_hull
+from fedhull.disc.points import as_point_rows
 from fedhull.disc.quantize import PolarBins
+from fedhull.errors import InvalidInput
 
 
 def epsilon_hull(points: ArrayLike, quantizer: PolarBins) -> np.ndarray:
@@ -15,9 +17,11 @@ def epsilon_hull(points: ArrayLike, quantizer: PolarBins) -> np.ndarray:
     >>> epsilon_hull([[0.1, 0.0], [0.7, 0.1], [0.71, 0.11], [0.0, 0.6]], quantizer)
     array([127, 154,   1, 126])
     """
-    array = np.asarray(points, dtype=np.float64)
-    corners = array[minimal_hull(array, quantizer.curvature)]
-    bins = np.unique(quantizer.encode(corners))
+    if not isinstance(quantizer, PolarBins):
+        raise InvalidInput(f"quantizer must be a Quantizer, got {quantizer!r}")
+    rows = as_point_rows(points)
+    corners = minimal_hull(rows, quantizer.curvature)
+    bins = np.unique(quantizer.encode(rows[corners], row_numbers=corners))
     return bins[minimal_hull(quantizer.decode(bins), quantizer.curvature)]
 
 

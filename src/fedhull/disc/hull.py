@@ -10,7 +10,7 @@ from fedhull.disc.graham import graham_hull
 from fedhull.disc.points import as_ball_points, as_point_rows, check_curvature
 from fedhull.disc.scan import chain_hull
 from fedhull.disc.sieve import build_sieve, survivors
-from fedhull.disc.solid import solid_hull
+from fedhull.disc.solid import check_dimension, solid_hull
 from fedhull.errors import InvalidInput
 
 HullMethod = Literal["auto", "graham"]
@@ -40,6 +40,7 @@ def minimal_hull(
     if method not in ("auto", "graham"):
         raise InvalidInput(f"method must be 'auto' or 'graham', got {method!r}")
     rows = as_point_rows(points)
+    check_dimension(rows)
     check_rows_in_ball(rows, curvature)
     if rows.shape[1] != 2:
         if method == "graham":
@@ -72,11 +73,13 @@ def _sample_corners(points: np.ndarray, curvature: float) -> np.ndarray:
     return sample[disc_hull(points[sample], curvature)]
 
 
-def check_rows_in_ball(points: np.ndarray, curvature: float) -> None:
+def check_rows_in_ball(
+    points: np.ndarray, curvature: float, name: str = "points", first_row: int = 0
+) -> None:
     """Raise OutsideDisc, naming the row, unless every row lies in the open ball."""
     # a float square is within d·u of the truth; only points that close to the rim need a look
     if curvature * _largest_square(points) >= 1.0 - 2.0**-46:
-        as_ball_points(points, curvature)
+        as_ball_points(points, curvature, name, first_row)
 
 
 @njit(cache=True)

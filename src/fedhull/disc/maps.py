@@ -14,7 +14,7 @@ inside the ball.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedhull.disc.points import as_ball_points, as_vectors, check_curvature
+from fedhull.disc.points import as_ball_points, as_vectors, check_alike, check_curvature
 from fedhull.disc.rim import pull_inside
 from fedhull.errors import InvalidInput
 
@@ -28,6 +28,7 @@ def mobius_add(x: ArrayLike, y: ArrayLike, curvature: float = 1.0) -> np.ndarray
     k = check_curvature(curvature)
     x, x_gap = as_ball_points(x, k, "x")
     y, y_gap = as_ball_points(y, k, "y")
+    check_alike(x=x, y=y)
     return _add(x, x_gap, y, y_gap, k)
 
 
@@ -40,6 +41,7 @@ def distance(x: ArrayLike, y: ArrayLike, curvature: float = 1.0) -> np.ndarray:
     k = check_curvature(curvature)
     x, x_gap = as_ball_points(x, k, "x")
     y, y_gap = as_ball_points(y, k, "y")
+    check_alike(x=x, y=y)
     return 2.0 / np.sqrt(k) * np.arcsinh(_half_sinh(y - x, x_gap, y_gap, k))
 
 
@@ -78,6 +80,7 @@ def log_map(p: ArrayLike, x: ArrayLike, curvature: float = 1.0) -> np.ndarray:
     k = check_curvature(curvature)
     p, p_gap = as_ball_points(p, k, "p")
     x, x_gap = as_ball_points(x, k, "x")
+    check_alike(p=p, x=x)
     length = p_gap / np.sqrt(k) * np.arcsinh(_half_sinh(x - p, p_gap, x_gap, k))
     return length[..., None] * _unit(_toward(p, p_gap, x, k))
 
@@ -85,29 +88,59 @@ def log_map(p: ArrayLike, x: ArrayLike, curvature: float = 1.0) -> np.ndarray:
 def exp_map(p: ArrayLike, v: ArrayLike, curvature: float = 1.0) -> np.ndarray:
     """The point reached from p along the tangent vector v (eq. 2), the inverse of `log_map`.
 
+    With e the direction of v, σ = √k‖v‖/(1−k‖p‖²), c = √k⟨p,e⟩ and p⊥ the part of p across e,
+
+        p ⊕ tanh(σ)e/√k = ( [(ch+c·sh)(sh+c·ch) − k‖p⊥‖²·sh·ch]·e/√k + (ch2σ + c·sh2σ)·p⊥ ) / D,
+        D = (ch+c·sh)² + k‖p⊥‖²·sh²,    ch = cosh σ, sh = sinh σ,
+
+    which keeps its digits where p ⊕ · cancels: on the way from one side of the rim to the other.
+
     >>> exp_map([0.0, 0.0], [0.5493061443340548, 0.0]).round(6)
     array([0.5, 0. ])
     """
     k = check_curvature(curvature)
     p, p_gap = as_ball_points(p, k, "p")
     v = as_vectors(v, "v")
-    stretch = np.sqrt(k) * np.hypot.reduce(v, axis=-1) / p_gap
-    step = (np.tanh(stretch) / np.sqrt(k))[..., None] * _unit(v)
-    # 1 − tanh² = 1/cosh², which does not vanish when tanh rounds to 1
-    step_gap = np.cosh(np.minimum(stretch, 350.0)) ** -2
-    return _add(p, p_gap, step, step_gap, k)
+    check_alike(p=p, v=v)
+    e = _unit(v)
+    with np.errstate(over="ignore"):
+        sigma = np.sqrt(k) * np.hypot.reduce(v, axis=-1) / p_gap
+    c = np.sqrt(k) * (p * e).sum(axis=-1)
+    across = p - (c / np.sqrt(k))[..., None] * e
+    width = k * (across * across).sum(axis=-1)
+    # 1 + c without cancellation: (1+c)(1−c) = 1−k‖p‖² + k‖p⊥‖²
+    above = np.where(c < 0.0, (p_gap + width) / (1.0 - np.minimum(c, 0.0)), 1.0 + c)
+    # everything is multiplied by (2·exp(−σ))² = 4a, so that nothing overflows
+    a, rest = np.exp(-2.0 * sigma), -np.expm1(-2.0 * sigma)
+    forward = 2.0 * a + above * rest
+    along = forward * (above * (1.0 + a) - 2.0 * a) - width * rest * (1.0 + a)
+    sideways = 4.0 * a * a + 2.0 * above * rest * (1.0 + a)
+    denominator = forward * forward + width * rest * rest
+    point = (along / np.sqrt(k))[..., None] * e + sideways[..., None] * across
+    return pull_inside(point / denominator[..., None], k)
 
 
 def geodesic(x: ArrayLike, y: ArrayLike, t: ArrayLike, curvature: float = 1.0) -> np.ndarray:
     """The point a share t of the way from x (t=0) to y (t=1); t broadcasts over (...).
 
+    On the hyperboloid, (sinh((1−t)δ)·X + sinh(tδ)·Y) / sinh δ, δ the distance for curvature −1.
+
     >>> geodesic([0.0, 0.0], [0.8, 0.0], 0.5)
     array([0.5, 0. ])
     """
-    share = np.asarray(t, dtype=np.float64)
-    if not np.isfinite(share).all():
-        raise InvalidInput("t must be finite: 0 is the start of the geodesic, 1 its end")
-    return exp_map(x, share[..., None] * log_map(x, y, curvature), curvature)
+    k = check_curvature(curvature)
+    x, x_gap = as_ball_points(x, k, "x")
+    y, y_gap = as_ball_points(y, k, "y")
+    check_alike(x=x, y=y)
+    share = as_vectors(np.atleast_1d(t), "t").reshape(np.shape(t))
+    delta = 2.0 * np.arcsinh(_half_sinh(y - x, x_gap, y_gap, k))
+    still = delta == 0.0
+    delta = np.where(still, 1.0, delta)
+    from_x = np.where(still, 1.0, np.sinh((1.0 - share) * delta) / np.sinh(delta)) / x_gap
+    from_y = np.where(still, 0.0, np.sinh(share * delta) / np.sinh(delta)) / y_gap
+    space = from_x[..., None] * x + from_y[..., None] * y
+    time = from_x * (1.0 - x_gap / 2.0) + from_y * (1.0 - y_gap / 2.0)
+    return pull_inside(space / (0.5 + time)[..., None], k)
 
 
 def geodesic_midpoint(x: ArrayLike, y: ArrayLike, curvature: float = 1.0) -> np.ndarray:
@@ -119,6 +152,7 @@ def geodesic_midpoint(x: ArrayLike, y: ArrayLike, curvature: float = 1.0) -> np.
     k = check_curvature(curvature)
     x, x_gap = as_ball_points(x, k, "x")
     y, y_gap = as_ball_points(y, k, "y")
+    check_alike(x=x, y=y)
     # multiplied through by both gaps, halved
     space = x * y_gap[..., None] + y * x_gap[..., None]
     time = (1.0 - x_gap / 2.0) * y_gap + (1.0 - y_gap / 2.0) * x_gap
@@ -144,6 +178,7 @@ def parallel_transport(
     p, p_gap = as_ball_points(p, k, "p")
     q, q_gap = as_ball_points(q, k, "q")
     v = as_vectors(v, "v")
+    check_alike(p=p, q=q, v=v)
     turned = _reflect(_reflect(v, _unit(_toward(p, p_gap, q, k))), _unit(q - p))
     return (q_gap / p_gap)[..., None] * turned
 
@@ -163,6 +198,7 @@ def hyperplane_distance(
         raise InvalidInput("w must not be the zero vector: it is the normal of a hyperplane")
     x, x_gap = as_ball_points(x, k, "x")
     p, p_gap = as_ball_points(p, k, "p")
+    check_alike(x=x, p=p, w=w)
     # u = (−p)⊕x enters as u/(1−k‖u‖²), where the denominators cancel
     height = (_toward(p, p_gap, x, k) * w).sum(axis=-1) / (length * p_gap * x_gap)
     return np.arcsinh(2.0 * np.sqrt(k) * height) / np.sqrt(k)
@@ -201,7 +237,9 @@ def _add(
 
 
 def _unit(v: np.ndarray) -> np.ndarray:
-    """v / ‖v‖, and zero for zero."""
+    """v / ‖v‖, and zero for zero, whatever the size of v."""
+    largest = np.abs(v).max(axis=-1, keepdims=True)
+    v = v / np.where(largest > 0.0, largest, 1.0)
     length = np.hypot.reduce(v, axis=-1)[..., None]
     return v / np.where(length > 0.0, length, 1.0)
 

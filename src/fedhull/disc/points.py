@@ -46,6 +46,17 @@ def check_positive(value: Any, name: str, example: str) -> float:
     return number
 
 
+def check_share(value: Any, name: str, rule: str, example: str) -> float:
+    """A finite number ≥ 0, as a float; `rule` says what it means."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not 0.0 <= number < float("inf"):
+        raise InvalidInput(f"{name} must be {rule}, got {value!r}; try {example}")
+    return number
+
+
 def check_count(value: Any, name: str, least: int = 1) -> int:
     """A whole number of at least `least`, as an int."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
@@ -56,18 +67,29 @@ def check_count(value: Any, name: str, least: int = 1) -> int:
     return int(value)
 
 
-def as_vectors(values: ArrayLike, name: str) -> np.ndarray:
-    """A float array of shape (..., d), d ≥ 1, with no NaN or infinity."""
+def as_numbers(values: Any, name: str, shape: str) -> np.ndarray:
+    """A float array; whatever is not plain numbers is refused."""
     try:
-        array = np.asarray(values, dtype=np.float64)
+        array = np.asarray(values)
+        if array.dtype.kind not in "biufO" or np.ma.is_masked(values):
+            raise TypeError
+        return array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
-        raise InvalidInput(f"{name} must be an array of numbers of shape (..., d)") from None
+        kind = "a masked array" if np.ma.is_masked(values) else f"a {type(values).__name__}"
+        raise InvalidInput(
+            f"{name} must be an array of numbers of shape {shape}, got {kind} that is none"
+        ) from None
+
+
+def as_vectors(values: ArrayLike, name: str, first_row: int = 0) -> np.ndarray:
+    """A float array of shape (..., d), d ≥ 1, with no NaN or infinity."""
+    array = as_numbers(values, name, "(..., d)")
     if array.ndim == 0 or array.shape[-1] == 0:
         raise InvalidInput(
             f"{name} must have shape (..., d) with d ≥ 1 coordinates, got shape {array.shape}"
         )
     if not np.isfinite(array).all():
-        where = _row_of(np.asarray(~np.isfinite(array).all(axis=-1)))
+        where = _row_of(np.asarray(~np.isfinite(array).all(axis=-1)), first_row)
         raise InvalidInput(
             f"{name} must be finite, but {where} holds NaN or infinity; drop or mend it"
         )
@@ -75,10 +97,12 @@ def as_vectors(values: ArrayLike, name: str) -> np.ndarray:
 
 
 def as_ball_points(
-    points: ArrayLike, curvature: float, name: str = "points"
+    points: ArrayLike, curvature: float, name: str = "points", first_row: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points of the open ball, shape (..., d), and their gap 1 − k‖x‖² > 0, shape (...)."""
-    array = as_vectors(points, name)
+    """Points of the open ball, shape (..., d), and their gap 1 − k‖x‖² > 0, shape (...).
+
+    Errors count rows from `first_row`."""
+    array = as_vectors(points, name, first_row)
     with np.errstate(over="ignore", invalid="ignore"):  # absurdly large points give NaN
         gap = rim_gap(array, curvature)
     outside = np.asarray(~(gap > 0.0))
@@ -87,7 +111,7 @@ def as_ball_points(
         count = int(outside.sum())
         raise OutsideDisc(
             f"{name} must lie inside the Poincaré ball of radius 1/√k = {curvature**-0.5:.6g}, but "
-            f"{_row_of(outside)} has norm {np.hypot.reduce(first):.15g}"
+            f"{_row_of(outside, first_row)} has norm {float(np.hypot.reduce(first))!r}"
             f"{f' (and {count - 1} more are outside)' if count > 1 else ''}; "
             f"rescale the embedding or pass its curvature"
         )
@@ -97,19 +121,28 @@ def as_ball_points(
 def as_point_rows(points: ArrayLike, name: str = "points") -> np.ndarray:
     """A C-ordered float array of shape (n, d) with n ≥ 1; whether the rows lie in the ball is left
     to the caller, who goes over them anyway."""
-    try:
-        array = np.ascontiguousarray(points, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{name} must be an array of numbers of shape (n, d)") from None
-    if np.ndim(points) != 2 or array.shape[1] == 0:
-        raise InvalidInput(f"{name} must have shape (n, d), got shape {np.shape(points)}")
+    array = as_numbers(points, name, "(n, d)")
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise InvalidInput(f"{name} must have shape (n, d), got shape {array.shape}")
     if len(array) == 0:
         raise InvalidInput(f"{name} must hold at least one point, got shape {array.shape}")
-    return array
+    return np.ascontiguousarray(array)
 
 
-def _row_of(bad: np.ndarray) -> str:
+def check_alike(**arrays: np.ndarray) -> None:
+    """Arrays of vectors must have equally many coordinates and shapes that broadcast."""
+    names, shapes = " and ".join(arrays), [a.shape for a in arrays.values()]
+    if len({shape[-1] for shape in shapes}) > 1:
+        counts = ", ".join(str(shape[-1]) for shape in shapes)
+        raise InvalidInput(f"{names} must have equally many coordinates, got {counts}")
+    try:
+        np.broadcast_shapes(*(shape[:-1] for shape in shapes))
+    except ValueError:
+        raise InvalidInput(f"{names} must have shapes that broadcast, got {shapes}") from None
+
+
+def _row_of(bad: np.ndarray, first_row: int) -> str:
     if bad.ndim == 0:
         return "it"
-    index = tuple(int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
-    return f"row {index[0] if len(index) == 1 else index}"
+    first, *others = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
+    return f"row {(first + first_row, *others) if others else first + first_row}"

@@ -40,8 +40,10 @@ class PolarBins:
         self.curvature = curvature
         self.n_bins = n_angles * n_rings
 
-    def encode(self, points: ArrayLike) -> np.ndarray:
-        """The bin (int64, 1..B) of each point, shape (..., 2) → (...)."""
+    def encode(self, points: ArrayLike, row_numbers: np.ndarray | None = None) -> np.ndarray:
+        """The bin (int64, 1..B) of each point, shape (..., 2) → (...).
+
+        An error calls row i by `row_numbers[i]`, for callers who pass a selection."""
         array = as_vectors(points, "points")
         if array.shape[-1] != 2:
             raise InvalidInput(
@@ -60,9 +62,10 @@ class PolarBins:
             bins,
         )
         if outside >= 0:
+            row = outside if row_numbers is None else int(row_numbers[outside])
             raise OutsideRadius(
-                f"points must lie within radius R = {self.radius:.12g}, but row {outside} has norm "
-                f"{math.hypot(*rows[outside]):.12g}; drop the point or agree on a larger radius"
+                f"points must lie within radius R = {self.radius!r}, but row {row} has norm "
+                f"{math.hypot(*rows[outside])!r}; drop the point or agree on a larger radius"
             )
         return bins.reshape(array.shape[:-1])
 
@@ -86,9 +89,14 @@ class PolarBins:
         return rings + 1, sectors + 1
 
     def _check_bins(self, bins: ArrayLike) -> np.ndarray:
-        numbers = np.asarray(bins)
+        try:
+            numbers = np.asarray(bins)
+        except ValueError:
+            raise InvalidInput("bins must be an array of whole numbers") from None
         if numbers.size and not np.issubdtype(numbers.dtype, np.integer):
-            raise InvalidInput(f"bins must be whole numbers, got dtype {numbers.dtype}")
+            raise InvalidInput(
+                f"bins must be whole numbers between 1 and {self.n_bins}, got {numbers.flat[0]!r}"
+            )
         if numbers.size and (numbers.min() < 1 or numbers.max() > self.n_bins):
             wrong = numbers[(numbers < 1) | (numbers > self.n_bins)]
             raise InvalidInput(f"bins must be between 1 and {self.n_bins}, got {wrong[0]}")
@@ -115,15 +123,15 @@ class Quantizer(PolarBins):
         curvature = check_curvature(curvature)
         radius = check_radius(radius, curvature)
         self._extent = hyperbolic_radius(radius, curvature)
+        smallest = _smallest_epsilon(radius, curvature)
+        if self.epsilon < smallest:
+            raise TooManyBins(
+                f"epsilon = {self.epsilon:g} with radius {radius!r} and curvature {curvature:g} "
+                f"needs too many bins; at most 2^62 bins and 2^48 sectors can be numbered: use "
+                f"epsilon ≥ {smallest:.2g} or a smaller radius"
+            )
         n_angles = math.ceil(2.0 * circumference(radius, curvature) / self.epsilon)
         n_rings = math.ceil(2.0 * self._extent / self.epsilon)
-        if n_angles * n_rings > _MOST_BINS or n_angles > _MOST_SECTORS:
-            raise TooManyBins(
-                f"epsilon = {self.epsilon:g} with radius {radius:.12g} and curvature {curvature:g} "
-                f"needs {n_angles * n_rings:.3g} bins in {n_angles:.3g} sectors; at most 2^62 bins "
-                f"and 2^48 sectors can be numbered: use epsilon ≥ "
-                f"{_smallest_epsilon(radius, curvature):.2g} or a smaller radius"
-            )
         super().__init__(n_angles, n_rings, radius, curvature)
 
     def __repr__(self) -> str:
@@ -142,13 +150,16 @@ class EqualAreaQuantizer(PolarBins):
     def __init__(self, n_angles: int, n_rings: int, radius: float, curvature: float = 1.0):
         n_angles = check_count(n_angles, "n_angles")
         n_rings = check_count(n_rings, "n_rings")
-        if n_angles * n_rings > _MOST_BINS or n_angles > _MOST_SECTORS:
-            raise TooManyBins(
-                f"n_angles × n_rings = {n_angles * n_rings:.3g} bins; at most 2^62 bins and 2^48 "
-                f"angles can be numbered: use fewer"
-            )
         curvature = check_curvature(curvature)
-        super().__init__(n_angles, n_rings, check_radius(radius, curvature), curvature)
+        radius = check_radius(radius, curvature)
+        # floats at radius R differ in area by about 2u/(1−kR²): rings must be wider than that
+        most_rings = max(1, int(_MOST_SECTORS * _gap(radius, curvature)))
+        if n_angles * n_rings > _MOST_BINS or n_angles > _MOST_SECTORS or n_rings > most_rings:
+            raise TooManyBins(
+                f"n_angles = {n_angles} and n_rings = {n_rings} make too many bins; at most 2^62 "
+                f"bins, 2^48 angles and, with radius {radius!r}, {most_rings} rings can be numbered"
+            )
+        super().__init__(n_angles, n_rings, radius, curvature)
         # the area over 4πs²: sinh²(R_H/2s) = kR²/(1−kR²)
         self._extent = curvature * self.radius**2 / _gap(self.radius, curvature)
 
@@ -187,7 +198,10 @@ def _gap(radius: float, curvature: float) -> float:
 
 def _smallest_epsilon(radius: float, curvature: float) -> float:
     around, across = circumference(radius, curvature), hyperbolic_radius(radius, curvature)
-    return 1.05 * max(2.0 * math.sqrt(around * across / _MOST_BINS), 2.0 * around / _MOST_SECTORS)
+    limit = max(2.0 * math.sqrt(around * across / _MOST_BINS), 2.0 * around / _MOST_SECTORS)
+    # two digits, rounded up, with room for the rounding up of both counts
+    digit = 10.0 ** (math.floor(math.log10(limit)) - 1)
+    return math.ceil(1.01 * limit / digit) * digit
 
 
 @njit(cache=True, error_model="numpy")
@@ -208,7 +222,8 @@ def _encode(
     for i in range(len(points)):
         x, y = points[i, 0], points[i, 1]
         norm = np.hypot(x, y)
-        if not norm <= limit:
+        # the slack of the limit must not reach beyond the disc itself
+        if not (norm <= limit and root * norm < 1.0):
             return i
         if by_area:
             share = curvature * norm * norm

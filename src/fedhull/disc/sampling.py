@@ -4,6 +4,7 @@ import numpy as np
 
 from fedhull.disc.points import check_count, check_curvature
 from fedhull.disc.quantize import check_radius
+from fedhull.disc.rim import rim_gap
 from fedhull.errors import InvalidInput
 
 Seed = int | np.random.Generator | None
@@ -35,7 +36,8 @@ def sample_uniform(n: int, radius: float, curvature: float = 1.0, seed: Seed = N
     rng = as_generator(seed)
     share = curvature * radius * radius
     eta = 1.0 - rng.random(n)
-    alpha = radius * np.sqrt(eta / (1.0 - share + eta * share))
+    gap = float(rim_gap(np.array([radius]), curvature))
+    alpha = radius * np.sqrt(eta / (gap + eta * share))
     zeta = rng.random(n)
     zeta *= 2.0 * np.pi
     points = np.empty((n, 2))

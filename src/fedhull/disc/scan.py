@@ -24,7 +24,7 @@ def chain_hull(points: np.ndarray, curvature: float) -> np.ndarray:
     start = farthest_from_origin(points, exact)
     scale, unit_curvature = unit_scale(curvature)
     scaled = points * scale if scale != 1.0 else points
-    order = _sorted_along_hull(scaled, unit_curvature, start, exact)
+    order = _sorted_along_hull(points, scaled, unit_curvature, start, exact)
     if len(order) == 1:
         return np.array([start])
     lower = _chain(scaled, unit_curvature, order, exact)
@@ -59,11 +59,11 @@ def _first_of_equal(points: np.ndarray, indices: np.ndarray) -> list[int]:
 
 
 def _sorted_along_hull(
-    points: np.ndarray, curvature: float, start: int, exact: ExactDisc
+    points: np.ndarray, scaled: np.ndarray, curvature: float, start: int, exact: ExactDisc
 ) -> np.ndarray:
     """Distinct points (the first of equal ones) in order of their Klein coordinate along the line
     from `start` to the point farthest from it; ties in order across that line."""
-    x, y = points[:, 0], points[:, 1]
+    x, y = scaled[:, 0], scaled[:, 1]
     weights = 1.0 + curvature * (x * x + y * y)
     x, y = x / weights, y / weights
     away_x, away_y = x - x[start], y - y[start]

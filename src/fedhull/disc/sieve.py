@@ -13,13 +13,13 @@ import numpy as np
 from numba import njit
 
 _SECTORS = 2048
-# A polygon that comes closer to its centre than this (Klein coordinates, disc of radius 1) is too
-# thin to be worth sieving with, and too thin for the error bound below.
-_THINNEST = 1e-4
 # Everything here is computed with absolute errors of at most 32u ≈ 4e-15 on coordinates below 1.
-# The polygon stays _THINNEST away from the centre, so these become relative errors of at most
-# 4e-11 of a chord's distance. Shrinking every chord by 1e-9 makes up for all of them.
-_SHRINK = 1e-9
+# A polygon that stays t away from its centre turns them into relative errors of at most 4e-15/t of
+# a chord's distance. Every chord is shrunk by six times that, and a polygon so thin that it would
+# lose more than a quarter is not used at all.
+_SHRINK_TIMES_WIDTH, _LEAST_SHRINK, _MOST_SHRINK = 2.5e-14, 1e-9, 0.25
+# Edges this short compared with the longest have no reliable direction; their corner is left out.
+_SHORT_EDGE = 1e-9
 
 
 class Sieve(NamedTuple):
@@ -36,11 +36,17 @@ def build_sieve(corners: np.ndarray, curvature: float) -> Sieve | None:
     polygon = _klein(corners, curvature)
     centre = polygon.mean(axis=0)
     polygon -= centre
-    edges = np.roll(polygon, -1, axis=0) - polygon
+    lengths = np.hypot(*_edges(polygon).T)
+    polygon = polygon[lengths > _SHORT_EDGE * lengths.max()]
+    if len(polygon) < 3:
+        return None
+    edges = _edges(polygon)
     # twice the area of the triangle (centre, corner, next corner)
     areas = polygon[:, 0] * edges[:, 1] - polygon[:, 1] * edges[:, 0]
-    if areas.min() < _THINNEST * np.hypot(edges[:, 0], edges[:, 1]).max():
+    width = (areas / np.hypot(*edges.T)).min()
+    if width * _MOST_SHRINK < _SHRINK_TIMES_WIDTH:
         return None
+    shrink = max(_LEAST_SHRINK, _SHRINK_TIMES_WIDTH / width)
     angles = np.linspace(-1.0, 3.0, _SECTORS + 1)
     rays = _direction(angles)
     corner_angles = _diamond_angle(polygon)
@@ -48,7 +54,7 @@ def build_sieve(corners: np.ndarray, curvature: float) -> Sieve | None:
     corner_angles = np.roll(corner_angles, -first)
     edge = (np.searchsorted(corner_angles, angles, side="right") - 1 + first) % len(polygon)
     slopes = rays[:, 0] * edges[edge, 1] - rays[:, 1] * edges[edge, 0]
-    reach = (1.0 - _SHRINK) * areas[edge] / slopes
+    reach = (1.0 - shrink) * areas[edge] / slopes
     exits = reach[:, None] * rays
     chords = np.diff(exits, axis=0)
     offsets = exits[:-1, 0] * chords[:, 1] - exits[:-1, 1] * chords[:, 0]
@@ -86,6 +92,10 @@ def _survivors(
             kept[n_kept] = i
             n_kept += 1
     return n_kept
+
+
+def _edges(polygon: np.ndarray) -> np.ndarray:
+    return np.roll(polygon, -1, axis=0) - polygon
 
 
 def _klein(points: np.ndarray, curvature: float) -> np.ndarray:

@@ -15,18 +15,21 @@ _BLUNT = 1e-12
 
 def solid_hull(points: np.ndarray, curvature: float) -> np.ndarray:
     """Indices of the corners of the hull of points (n, d), ascending; of equal points the first."""
-    dimension = points.shape[1]
-    if dimension > _LARGEST_DIMENSION:
-        raise InvalidInput(
-            f"points must have at most {_LARGEST_DIMENSION} coordinates, got {dimension}; "
-            f"the number of faces grows too fast beyond: embed in fewer dimensions"
-        )
     # adding 0.0 turns −0.0 into 0.0, which np.unique tells apart
     _, first = np.unique(points + 0.0, axis=0, return_index=True)
     first = np.sort(first)
     weights = 1.0 + curvature * (points[first] ** 2).sum(axis=1, keepdims=True)
     flat = _in_own_dimension(points[first] / weights)
     return np.sort(first[_corners(flat)])
+
+
+def check_dimension(points: np.ndarray) -> None:
+    """Refuse more coordinates than Qhull can cope with."""
+    if points.shape[1] > _LARGEST_DIMENSION:
+        raise InvalidInput(
+            f"points must have at most {_LARGEST_DIMENSION} coordinates, got an array of shape "
+            f"{points.shape}; embed in fewer dimensions, or transpose it if points are its columns"
+        )
 
 
 def _in_own_dimension(points: np.ndarray) -> np.ndarray:

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedhull.disc.hull import check_rows_in_ball, disc_hull, survivors_of_sieve
-from fedhull.disc.points import as_point_rows, check_curvature
-from fedhull.disc.solid import solid_hull
+from fedhull.disc.points import as_numbers, as_point_rows, check_curvature
+from fedhull.disc.solid import check_dimension, solid_hull
 from fedhull.errors import InvalidInput
 
 _ROWS_AT_ONCE = 1 << 20
@@ -33,24 +33,39 @@ class HullStream:
         self.n_seen = 0
 
     def update(self, chunk: ArrayLike | Iterator[ArrayLike]) -> "HullStream":
-        """Feed points (n, d): an array, a memory map of any size, or an iterator of such chunks."""
+        """Feed points (n, d): an array, a memory map of any size, or an iterator of such chunks.
+
+        A chunk with a bad point is refused whole; the chunks before it stay."""
         if isinstance(chunk, Iterator):
             for part in chunk:
                 self.update(part)
             return self
-        if not isinstance(chunk, np.ndarray):
-            chunk = np.asarray(chunk)
-        for begin in range(0, len(chunk), _ROWS_AT_ONCE) if chunk.ndim == 2 else [0]:
-            self._add(as_point_rows(chunk[begin : begin + _ROWS_AT_ONCE], "chunk"))
+        mapped = chunk if isinstance(chunk, np.ndarray) else as_numbers(chunk, "chunk", "(n, d)")
+        if mapped.ndim != 2:
+            raise InvalidInput(
+                f"chunk must have shape (n, d), got shape {mapped.shape}; "
+                f"a list of chunks is fed as iter(chunks)"
+            )
+        parts = [mapped[i : i + _ROWS_AT_ONCE] for i in range(0, len(mapped), _ROWS_AT_ONCE)]
+        for i, part in enumerate(parts):
+            self._check(as_point_rows(part, "chunk"), first_row=i * _ROWS_AT_ONCE)
+        for part in parts:
+            self._add(as_point_rows(part, "chunk"))
         return self
 
-    def _add(self, rows: np.ndarray) -> None:
+    def __repr__(self) -> str:
+        return f"HullStream({self.n_seen:,} points seen, {len(self.points):,} corners)"
+
+    def _check(self, rows: np.ndarray, first_row: int) -> None:
         if self.n_seen and rows.shape[1] != self.points.shape[1]:
             raise InvalidInput(
                 f"chunk must have {self.points.shape[1]} coordinates like the chunks before it, "
                 f"got {rows.shape[1]}"
             )
-        check_rows_in_ball(rows, self.curvature)
+        check_dimension(rows)
+        check_rows_in_ball(rows, self.curvature, "chunk", first_row)
+
+    def _add(self, rows: np.ndarray) -> None:
         flat = rows.shape[1] == 2
         # in the disc, points inside the hull so far need no second look
         new = (

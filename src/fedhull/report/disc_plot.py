@@ -45,9 +45,15 @@ def draw_hull(
 ) -> None:
     """A closed polygon with geodesic edges through corners (n, 2), lightly filled."""
     ends = np.roll(corners, -1, axis=0)
-    steps = np.linspace(0.0, 1.0, 12, endpoint=False)
-    path = geodesic(corners[:, None], ends[:, None], steps[None, :], curvature).reshape(-1, 2)
-    axes.fill(*path.T, facecolor=(color, 0.08), edgecolor=color, **{"linewidth": 1.2, **line})
+    # long edges bend, short ones do not
+    counts = 2 + (60 * np.hypot(*(ends - corners).T) * np.sqrt(curvature)).astype(int)
+    path = np.concatenate(
+        [
+            geodesic(a, b, np.linspace(0.0, 1.0, count, endpoint=False), curvature)
+            for a, b, count in zip(corners, ends, counts, strict=True)
+        ]
+    )
+    axes.fill(*path.T, facecolor=(color, 0.08), edgecolor=color, **{"linewidth": 0.7, **line})
 
 
 def draw_bins(axes: Any, bins: np.ndarray, quantizer: Quantizer, color: str = PALETTE[0]) -> None:
@@ -61,5 +67,5 @@ def draw_bins(axes: Any, bins: np.ndarray, quantizer: Quantizer, color: str = PA
     inner = np.stack(np.broadcast_arrays((rings[:, None] - 1) * depth, angles[:, ::-1]), axis=-1)
     outlines = polar_to_poincare(np.concatenate((outer, inner), axis=1), quantizer.curvature)
     axes.add_collection(
-        PolyCollection(list(outlines), facecolor=(color, 0.35), edgecolor=color, linewidth=0.8)
+        PolyCollection(list(outlines), facecolor=(color, 0.45), edgecolor=color, linewidth=0.5)
     )

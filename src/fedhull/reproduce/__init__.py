@@ -1,1 +1,1 @@
-"""The paper's experiments, each a function that yields progress and returns plain results."""
+"""The paper's experiments, each a function that reports progress and returns plain results."""

@@ -19,17 +19,18 @@ def draw_complexity(result: Complexity) -> Figure:
         color="0.4",
         label=f"{result.hull_constant:.1f} · $N^{{1/3}}$",
     )
-    left.set_title(f"Corners of the minimal hull; fitted exponent {result.hull_exponent:.3f}")
-    for color, c in zip(PALETTE, result.quantized, strict=False):
+    left.set_title(f"Corners of the hull, ± 1 std; fitted exponent {result.hull_exponent:.3f}")
+    for color, marker, c in zip(PALETTE, "osD^v", result.quantized, strict=False):
         quantized, sent = result.quantized[c], result.epsilon_hull[c]
         fitted = fitted_exponent(result.sizes, quantized)
         right.plot(
             sizes,
             quantized,
-            "o-",
+            marker + "-",
             color=color,
-            markersize=4,
-            label=f"c = {c:g}: fitted {fitted:.2f}, theorem ≤ {theorem_exponent(c):.2f}",
+            markersize=6,
+            fillstyle="none",
+            label=f"c = {c:g}: {fitted:.2f} here, at most {theorem_exponent(c):.2f} as N → ∞",
         )
         right.plot(sizes, sent, ":", color=color)
     right.set_title("ε = $N^{-c}$: all points quantized (solid), corners only (dotted)")
