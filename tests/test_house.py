@@ -26,7 +26,17 @@ MAY_IMPORT = {
     "report": {"disc", "errors"},
     "reproduce": {"data", "disc", "errors", "report"},
     "bench": {"codes", "disc", "errors", "protocol"},
-    "cli": {"bench", "codes", "data", "disc", "errors", "protocol", "report", "reproduce"},
+    "cli": {
+        "bench",
+        "codes",
+        "data",
+        "disc",
+        "engines",
+        "errors",
+        "protocol",
+        "report",
+        "reproduce",
+    },
 }
 
 

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fedhull.codes.field import Field, largest_prime_below
+from fedhull.codes.field import Field, largest_prime_below, smallest_field
 from fedhull.codes.power_sums import power_sums, recover
 from fedhull.errors import SyndromeUndecodable
 
 QS = [largest_prime_below(1 << bits) for bits in (17, 31, 61, 64, 89, 127)]
+QS += [smallest_field(1 << bits).q for bits in (17, 40, 60)]
 
 
 @st.composite

@@ -10,6 +10,8 @@ import fedhull
 from fedhull.cli.bench import bench_app
 from fedhull.cli.console import err
 from fedhull.cli.demo import demo
+from fedhull.cli.keygen import keygen
+from fedhull.cli.plan import plan
 from fedhull.cli.reproduce import reproduce_app
 from fedhull.errors import FedhullError
 
@@ -20,6 +22,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
+app.command()(plan)
+app.command()(keygen)
 app.add_typer(reproduce_app, name="reproduce")
 app.add_typer(bench_app, name="bench")
 

@@ -1,12 +1,16 @@
 """`fedhull bench`: speed against peers, as ratios of times taken in one run."""
 
 import math
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from fedhull.cli.console import JsonFlag, out, prepare_kernels, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from fedhull.bench.timing import Measurement
 
 bench_app = typer.Typer(help="Speed against peers, ratios in one run.", no_args_is_help=True)
 
@@ -55,6 +59,82 @@ def hull(
             }
         )
         return
+    out.print(_ratios(rows))
+    times = ", ".join(f"{s:.2f} s for {int(n):.0e}" for n, s in stream["seconds"].items())
+    out.print(
+        f"Stream: {times} points "
+        f"(as N^{stream['exponent']:.2f} over the last decade); "
+        f"{stream['corners']:,} corners; the whole process never held more than "
+        f"{stream['peak_memory_mb'] or math.nan:.0f} MB.\nimport fedhull: {import_seconds:.2f} s",
+        highlight=False,
+    )
+
+
+@bench_app.command()
+def scma(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Up to 2,000 non-empty bins, not 16,000.")
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Power sums and label codes against NumPy and bare FLINT."""
+    from fedhull.bench.scma import (
+        FULL_SIZES,
+        QUICK_SIZES,
+        bench_decoding,
+        bench_encoding,
+        bench_label_codes,
+        growth,
+    )
+
+    sizes = QUICK_SIZES if quick else FULL_SIZES
+    with progress_bar(quiet=json) as bar:
+        task = bar.add_task("Encoding and decoding", total=sum(sizes))
+        # once unmeasured, for the compiler
+        list(bench_decoding([200]))
+        encoding = list(bench_encoding())
+        decoding = list(bench_decoding(sizes, lambda n: bar.advance(task, n)))
+        labels = bench_label_codes()
+    exponent = growth(decoding)
+    if json:
+        ratios = [row.to_json() for row in (*encoding, *decoding)]
+        print_json({"ratios": ratios, "decode_exponent": exponent, "label_codes": labels})
+        return
+    out.print(_ratios([*encoding, *decoding]))
+    out.print(f"Decoding time grows as n^{exponent:.2f} (target: at most n^1.5)", highlight=False)
+    for what, seconds in labels.items():
+        out.print(f"Bose–Chowla, {what}: {seconds:.2f} s", highlight=False)
+
+
+@bench_app.command("bytes")
+def bytes_up(
+    corners: Annotated[int, typer.Option(min=1, help="Corners of a client's hulls.")] = 50,
+    classes: Annotated[int, typer.Option(min=1, help="Classes of each client.")] = 2,
+    epsilon: Annotated[float, typer.Option(help="Width of a bin.")] = 0.1,
+    json: JsonFlag = False,
+) -> None:
+    """Bytes a client sends, beside the minimum, the dense vector and no secrecy."""
+    from fedhull.bench.size import COHORTS, bench_bytes
+
+    rows = [bench_bytes(n, classes, corners, epsilon) for n in COHORTS]
+    if json:
+        print_json({"bytes_up_per_client": [row.to_json() for row in rows]})
+        return
+    table = Table(title=f"Bytes up per client: {corners} corners, {classes} classes, ε = {epsilon}")
+    columns = ("clients", "label code", "bits", "power sums", "least", "dense", "in clear")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(*(f"{v:,}" if isinstance(v, int) else v for v in row.to_json().values()))
+    out.print(table)
+    out.print(
+        "least: information in the sum of all vectors. dense: every bin masked.\n"
+        "in clear: the client's own bins and labels, no secrecy.",
+        highlight=False,
+    )
+
+
+def _ratios(rows: Sequence["Measurement"]) -> Table:
     table = Table(title="Ratios, best of several, taken in turn", padding=0)
     for column in ("", "N", "ours, ms", "peer", "peer, ms", "ratio", "target", "met"):
         table.add_column(column, justify="left" if column in ("", "peer") else "right")
@@ -69,12 +149,4 @@ def hull(
             str(row.bar or ""),
             "" if row.bar is None else "yes" if row.bar.holds(row.ratio) else "no",
         )
-    out.print(table)
-    times = ", ".join(f"{s:.2f} s for {int(n):.0e}" for n, s in stream["seconds"].items())
-    out.print(
-        f"Stream: {times} points "
-        f"(as N^{stream['exponent']:.2f} over the last decade); "
-        f"{stream['corners']:,} corners; the whole process never held more than "
-        f"{stream['peak_memory_mb'] or math.nan:.0f} MB.\nimport fedhull: {import_seconds:.2f} s",
-        highlight=False,
-    )
+    return table

@@ -12,6 +12,7 @@ import numpy as np
 from fedhull.errors import InvalidInput
 
 MOST_BITS = 127
+_SMOOTH_BITS = 62
 
 
 @dataclass(frozen=True)
@@ -110,28 +111,39 @@ class Field:
         return found[:n]
 
 
-def largest_prime_below(bound: int) -> int:
-    """The largest prime below the bound."""
-    return next(n for n in range(bound - 1, 1, -1) if flint.fmpz(n).is_prime())
-
-
 def smallest_field(above: int) -> Field:
     """The field with the fewest bits whose prime exceeds `above`.
 
-    Of the primes with that many bits it takes the largest: packed elements are no longer for it,
-    and nearly every random string of bits is an element.
+    Of the primes with that many bits it takes, up to 62 bits, one with the largest power of two in
+    q−1: roots of polynomials over such a field are found many times faster (see `roots`).
     """
     bits = max(2, above.bit_length())
-    q = largest_prime_below(1 << bits)
-    if q <= above:
+    while (q := _prime_with_bits(bits, above)) is None:
         bits += 1
-        q = largest_prime_below(1 << bits)
     if bits > MOST_BITS:
         raise InvalidInput(
             f"this study needs a field of {bits} bits, at most {MOST_BITS} are supported; "
             f"use a Bose–Chowla label code with a smaller h, or a larger epsilon"
         )
     return Field(q)
+
+
+def largest_prime_below(bound: int) -> int:
+    """The largest prime below the bound."""
+    return next(n for n in range(bound - 1, 1, -1) if flint.fmpz(n).is_prime())
+
+
+def _prime_with_bits(bits: int, above: int) -> int | None:
+    """A prime above the bound with so many bits, or None."""
+    if bits > _SMOOTH_BITS:
+        q = largest_prime_below(1 << bits)
+        return q if q > above else None
+    for twos in range(bits - 1, 0, -1):
+        for odd in range((1 << (bits - twos)) - 1, (above >> twos) - 1, -2):
+            q = (odd << twos) + 1
+            if q > above and flint.fmpz(q).is_prime():
+                return q
+    return None
 
 
 def _at_least(a: np.ndarray, limbs: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from typing import Any
 import flint
 
 from fedhull.codes.field import Field
+from fedhull.codes.roots import find_roots
 from fedhull.errors import SyndromeUndecodable
 
 # What an honest sum can be undone by, in the order of likelihood.
@@ -54,17 +55,12 @@ def recover(sums: Sequence[int], n_bins: int, most: int, field: Field) -> dict[i
         raise SyndromeUndecodable(
             f"the sums fit no vector with at most {most} non-empty bins: {_CAUSES}"
         )
-    bins = find_roots(locator)
+    bins = find_roots(locator, field.q)
     if len(bins) != found or not all(1 <= j <= n_bins for j in bins):
         raise SyndromeUndecodable(
             f"the sums point to places that are none of the {n_bins} bins: {_CAUSES}"
         )
     return dict(sorted(zip(bins, _values(sums, bins, locator, ring), strict=True)))
-
-
-def find_roots(locator: Any) -> list[int]:
-    """The different roots of a polynomial over F_q."""
-    return [int(root) for root, _ in locator.roots()] if locator.degree() > 0 else []
 
 
 def _values(sums: Sequence[int], bins: list[int], locator: Any, ring: Any) -> list[int]:

@@ -26,7 +26,6 @@ from fedhull.protocol.masking import pairwise_mask, self_mask
 from fedhull.protocol.shares import SHARE_BYTES, split
 from fedhull.protocol.study import Study
 
-# The announced number of bins is rounded up to a multiple of this, to say less about the data.
 _BINS_ROUNDED_TO = 8
 
 
@@ -118,7 +117,7 @@ class ClientSession:
         prepared = {
             name: m.Secrets(
                 self._order,
-                -(-n_bins // _BINS_ROUNDED_TO) * _BINS_ROUNDED_TO,
+                announced_bins(n_bins),
                 seed_shares[seat].to_bytes(SHARE_BYTES, "big"),
                 key_shares[seat].to_bytes(SHARE_BYTES, "big"),
             )
@@ -174,7 +173,7 @@ class ClientSession:
 
     def _draw_labels(self) -> list[int]:
         """A label for each class: the client's place in the agreed order, in a random order within
-        (App. B; SPEC'd so that the order of local classes tells nothing)."""
+        (App. B), so that the order of the client's own classes tells nothing."""
         order = sorted(self._received, key=lambda name: (self._received[name].order, name))
         first = order.index(self.name) * self.study.labels.classes
         drawn = list(range(first, first + self.study.labels.classes))
@@ -250,6 +249,11 @@ _HANDLERS: dict[type, tuple[set[ClientState], Any]] = {
         ClientSession._finish,
     ),
 }
+
+
+def announced_bins(n_bins: int) -> int:
+    """What a client tells its peers about how many bins it fills: rounded up, to say less."""
+    return -(-n_bins // _BINS_ROUNDED_TO) * _BINS_ROUNDED_TO
 
 
 def session_salt(study: Study, session: bytes) -> bytes:

@@ -13,6 +13,7 @@ from fedhull.errors import InvalidInput
 from fedhull.protocol.keys import digest
 
 SMALLEST_COHORT = 3
+SPARE_SUMS = 4
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 PublicKey = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
@@ -24,12 +25,17 @@ class _Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
     """A table of the study file: unknown keys are refused."""
 
 
-class Geometry(_Part, frozen=True, kw_only=True):
+class Geometry(_Part, frozen=True, kw_only=True, dict=True):
     """Where the points lie and how wide a bin is."""
 
     epsilon: Positive
     radius: Positive
     curvature: Positive = 1.0
+
+    @cached_property
+    def quantizer(self) -> Quantizer:
+        """The bins that all participants number alike."""
+        return Quantizer(self.epsilon, self.radius, self.curvature)
 
 
 class Labels(_Part, frozen=True, kw_only=True):
@@ -43,7 +49,7 @@ class Rules(_Part, frozen=True, kw_only=True):
     """How the protocol runs. A threshold of 0 stands for two thirds of the roster."""
 
     threshold: Annotated[int, msgspec.Meta(ge=0)] = 0
-    spare_sums: Annotated[int, msgspec.Meta(ge=2, le=1000)] = 4
+    spare_sums: Annotated[int, msgspec.Meta(ge=2, le=1000)] = SPARE_SUMS
     most_bins: Count = 20_000
     allow_small_cohort: bool = False
 
@@ -106,11 +112,10 @@ class Study(_Part, frozen=True, kw_only=True, dict=True):
         """How many clients must stay to the end: as set, or two thirds, at least 2."""
         return self.protocol.threshold or max(2, math.ceil(2 * len(self.clients) / 3))
 
-    @cached_property
+    @property
     def quantizer(self) -> Quantizer:
         """The bins that all participants number alike."""
-        geometry = self.geometry
-        return Quantizer(geometry.epsilon, geometry.radius, geometry.curvature)
+        return self.geometry.quantizer
 
     @cached_property
     def coding(self) -> Coding:
@@ -125,11 +130,26 @@ class Study(_Part, frozen=True, kw_only=True, dict=True):
 
     def sums_for(self, most_nonempty: int) -> int:
         """How many power sums determine, and check, a vector with this many non-empty bins."""
-        return 2 * most_nonempty + self.protocol.spare_sums
+        return sums_for(most_nonempty, self.protocol.spare_sums)
 
     def seat(self, client: str) -> int:
         """A client's number on the roster, from 1: where Shamir's polynomials are evaluated."""
         return sorted(self.clients).index(client) + 1
+
+
+def sums_for(most_nonempty: int, spare_sums: int = SPARE_SUMS) -> int:
+    """Two power sums for each non-empty bin, and some to check the result."""
+    return 2 * most_nonempty + spare_sums
+
+
+def check_name(name: str) -> str:
+    """A name that may stand on a roster."""
+    try:
+        return msgspec.convert(name, Name)
+    except msgspec.ValidationError:
+        raise InvalidInput(
+            f"a site's name must be lower-case letters, digits, '.', '_' or '-', got {name!r}"
+        ) from None
 
 
 def _toml_key(key: str) -> str:
