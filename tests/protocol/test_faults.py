@@ -312,7 +312,8 @@ def test_a_second_upload_or_a_second_unmasking_is_never_made():
 
 def test_wrong_shares_are_noticed():
     study = make_study(4)
-    clients = make_clients(study, random_hulls(study, 0))
+    hulls = random_hulls(study, 0)
+    clients = make_clients(study, hulls)
 
     def up(kind, name, raw):
         if (kind, name) != ("unmask", "site-a"):
@@ -322,10 +323,67 @@ def test_wrong_shares_are_noticed():
         message = msgspec.structs.replace(message, seed_shares=wrong)
         return m.encode_signed(message, name, identity(name))
 
+    # with four sites and a threshold of three, the honest three are enough
+    result = aggregate(ServerSession(study), Tampering(clients.values(), up=up))
+    assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+    # with one of them missing, nothing can be restored, and nothing is
+    clients = make_clients(study, hulls)
     server = ServerSession(study)
+    engine = Tampering(clients.values(), up=up)
+    engine._vanish = {"unmask": {"site-d"}}
     with pytest.raises(BadShares, match="do not fit"):
-        aggregate(server, Tampering(clients.values(), up=up))
+        aggregate(server, engine)
     assert server.aggregate is None
+
+
+def test_a_malformed_upload_costs_its_sender_the_study_and_nobody_else():
+    study = make_study(4)
+    hulls = random_hulls(study, 0)
+    clients = make_clients(study, hulls)
+
+    def up(kind, name, raw):
+        if (kind, name) != ("upload", "site-a"):
+            return raw
+        _, message = m.decode_signed(raw, study, clients[name]._session, upload_expected=True)
+        # every element all ones: not below q
+        message = msgspec.structs.replace(message, sums=b"\xff" * len(message.sums))
+        return m.encode_signed(message, name, identity(name))
+
+    server = ServerSession(study)
+    result = aggregate(server, Tampering(clients.values(), up=up))
+    assert result.hulls == expected_hulls(clients, hulls, ["site-b", "site-c", "site-d"])
+    assert "malformed" in str(server.refused["site-a"])
+
+
+def test_a_key_that_nothing_can_be_derived_from_is_refused_at_once():
+    study = make_study(4)
+    hulls = random_hulls(study, 0)
+    clients = make_clients(study, hulls)
+
+    def up(kind, name, raw):
+        if (kind, name) != ("advertise", "site-a"):
+            return raw
+        _, message = m.decode_signed(raw, study, clients[name]._session)
+        message = msgspec.structs.replace(message, mask_key=bytes(32))
+        return m.encode_signed(message, name, identity(name))
+
+    server = ServerSession(study)
+    result = aggregate(server, Tampering(clients.values(), up=up))
+    assert result.survivors == ["site-b", "site-c", "site-d"]
+    assert "not a valid one" in str(server.refused["site-a"])
+
+
+def test_who_was_not_asked_is_not_heard():
+    study = make_study(4)
+    clients = make_clients(study, random_hulls(study, 0))
+    server, engine = ServerSession(study), MemoryEngine(clients.values())
+    outgoing = server.start()
+    replies, _ = engine.step("advertise", outgoing)
+    late = replies.pop("site-d")
+    outgoing = server.advance(replies)
+    replies, _ = engine.step("share", outgoing)
+    server.advance({**replies, "site-d": late})
+    assert "was not asked" in str(server.refused["site-d"])
 
 
 def test_both_kinds_of_share_are_never_given_for_one_client():

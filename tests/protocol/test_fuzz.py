@@ -66,7 +66,7 @@ def test_no_decoder_fails_in_any_other_way(raw):
     for decode in (
         lambda: m.decode_to_client(raw, STUDY),
         lambda: m.decode_signed(raw, STUDY, bytes(16)),
-        lambda: m.decode_secrets(raw, STUDY),
+        lambda: m.Secrets.from_bytes(raw),
     ):
         with suppress(FedhullError):
             decode()

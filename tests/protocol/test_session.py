@@ -21,7 +21,7 @@ from fedhull.errors import (
     UnknownLabelSum,
 )
 from fedhull.protocol import messages as m
-from fedhull.protocol.client import ClientSession, ClientState, session_salt
+from fedhull.protocol.client import ClientSession, ClientState
 from fedhull.protocol.masking import pairwise_mask, self_mask
 from fedhull.protocol.server import ServerSession
 
@@ -121,10 +121,10 @@ def test_a_client_that_fills_more_bins_than_it_announced_spoils_nothing_silently
     clients["site-a"]._hulls = [list(range(1, 5))]
     original = ClientSession._masked_sums
 
-    def lie(self, n_sums):
+    def lie(self, n_sums, labels, received):
         if self.name == "site-a":
             self._hulls = [list(range(1, 41))]
-        return original(self, n_sums)
+        return original(self, n_sums, labels, received)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ClientSession, "_masked_sums", lie)
@@ -167,11 +167,6 @@ def uploads_of_session(n, seed=0, **options):
     return server, clients, hulls
 
 
-def unpacked(server, name):
-    upload = server._uploads[name]
-    return server.study.coding.field.unpack(upload.sums, upload.n_sums)
-
-
 def looks_uniform(values, q):
     counts = np.bincount([v * 16 // q for v in values], minlength=16)
     return stats.chisquare(counts).pvalue > 1e-4
@@ -181,7 +176,7 @@ def test_an_upload_alone_looks_uniform():
     values = []
     for seed in range(60):
         server, _, _ = uploads_of_session(3, seed=seed % 3)
-        values += server.study.coding.field.to_ints(unpacked(server, "site-a"))
+        values += server.study.coding.field.to_ints(server._uploads["site-a"])
     assert len(values) > 2000
     assert looks_uniform(values, server.study.coding.field.q)
 
@@ -192,11 +187,11 @@ def test_an_upload_looks_uniform_when_all_others_but_one_collude_with_the_server
         server, clients, hulls = uploads_of_session(4, seed=seed % 3)
         study, field = server.study, server.study.coding.field
         victim, friend = "site-a", "site-b"
-        n = server._uploads[victim].n_sums
-        salt = session_salt(study, server._session)
+        n = len(server._uploads[victim])
+        salt = study.session_salt(server._session)
         # the server has restored the victim's own mask; the colluders know theirs with the victim
         known = field.subtract(
-            unpacked(server, victim), self_mask(clients[victim]._seed, salt, n, field)
+            server._uploads[victim], self_mask(clients[victim]._seed, salt, n, field)
         )
         colluders = {c: server._advertised[c].mask_key for c in ("site-c", "site-d")}
         key = clients[victim]._mask_key
@@ -230,7 +225,7 @@ def test_exchanging_two_clients_data_changes_nothing_that_the_server_can_see():
     """The kind, number and size of every message, for two ways to assign the same data."""
 
     def shape_of_view(hulls):
-        study = make_study(3)
+        study = make_study(3, epsilon=0.1)
         server = ServerSession(study)
         engine = MemoryEngine(make_clients(study, hulls).values())
         seen, outgoing = [], server.start()
@@ -240,11 +235,39 @@ def test_exchanging_two_clients_data_changes_nothing_that_the_server_can_see():
             outgoing = server.advance(replies)
         return seen, sorted(server.aggregate.hulls.values())
 
-    a, b, c = random_hulls(make_study(3), 5).values()
+    # of very different sizes: not even the length of a sealed message tells whose is large
+    sizes = (1, 130, 300)
+    a, b, c = ([list(range(1, n + 1))] for n in sizes)
     names = ("site-a", "site-b", "site-c")
     assert shape_of_view(dict(zip(names, (a, b, c), strict=True))) == shape_of_view(
         dict(zip(names, (c, a, b), strict=True))
     )
+
+
+def test_a_site_may_fill_as_many_bins_as_the_study_allows():
+    study = make_study(3, epsilon=0.1, most_bins=101)
+    hulls = {
+        name: [list(range(1 + 200 * i, 102 + 200 * i))] for i, name in enumerate(study.clients)
+    }
+    clients = make_clients(study, hulls)
+    result = aggregate(ServerSession(study), MemoryEngine(clients.values()))
+    assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+
+
+@pytest.mark.parametrize("code", ["binary", "bose-chowla:3"])
+def test_labels_that_are_not_ones_own_are_noticed(code):
+    server, engine, _, _ = make_parties(4, code=code)
+    original = ClientSession._masked_sums
+
+    def borrow(self, n_sums, labels, received):
+        if self.name == "site-a":
+            labels = [(label + 2) % 8 for label in labels]
+        return original(self, n_sums, labels, received)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ClientSession, "_masked_sums", borrow)
+        with pytest.raises((UnknownLabelSum, SyndromeUndecodable)):
+            aggregate(server, engine)
 
 
 def test_two_sessions_share_no_key_and_no_upload():
@@ -255,7 +278,7 @@ def test_two_sessions_share_no_key_and_no_upload():
         server = ServerSession(study)
         engine = MemoryEngine(make_clients(study, hulls).values())
         aggregate(server, engine)
-        seen.append((server._session, server._uploads["site-a"].sums))
+        seen.append((server._session, server._uploads["site-a"].tolist()))
     assert seen[0][0] != seen[1][0]
     assert seen[0][1] != seen[1][1]
     assert isinstance(server._advertised["site-a"], m.Advertise)

@@ -20,14 +20,17 @@ def plan(
     json: JsonFlag = False,
 ) -> None:
     """Say what a study would send: bins, label code and why, field, bytes."""
-    from fedhull.codes.coding import choose_coding
-    from fedhull.disc.quantize import Quantizer
-    from fedhull.protocol.client import announced_bins
-    from fedhull.protocol.study import sums_for
+    from fedhull.protocol.study import Geometry, Labels, Rules, Study, announced_bins
 
-    quantizer = Quantizer(epsilon, radius, curvature)
-    coding = choose_coding(clients * classes, quantizer.n_bins, label_code)
-    n_sums = sums_for(clients * announced_bins(corners))
+    study = Study(
+        name="plan",
+        geometry=Geometry(epsilon=epsilon, radius=radius, curvature=curvature),
+        labels=Labels(classes=classes, code=label_code),
+        protocol=Rules(allow_small_cohort=True),
+        clients={f"site-{i}": f"{i:064x}" for i in range(clients)},
+    )
+    quantizer, coding = study.quantizer, study.coding
+    n_sums = study.sums_for(clients * announced_bins(corners))
     numbers = {
         "bins": quantizer.n_bins,
         "labels": clients * classes,

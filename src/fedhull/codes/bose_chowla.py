@@ -18,7 +18,7 @@ from fedhull.errors import InvalidInput, UnknownLabelSum
 _MOST_BITS = 127
 # Taking m logarithms modulo a prime factor r of p^h − 1 costs about 2√(r·m) steps. Primes p that
 # cost more than a second or so are passed over for slightly larger ones, if there are any.
-_EASY_STEPS, _MOST_STEPS = 2**20, 2**22
+_EASY_STEPS, _MOST_STEPS = 2**18, 2**22
 _PRIMES_TRIED = 40
 
 

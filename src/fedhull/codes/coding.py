@@ -1,5 +1,6 @@
 """Which label code and which field a study uses, and why; hulls to sparse vectors and back."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -45,16 +46,20 @@ def choose_coding(n_labels: int, n_bins: int, wish: str = "auto") -> Coding:
     >>> choose_coding(6, 181226).reason
     'the binary code cannot fail, and its 6 bits are fewer than the 18 that bin numbers need anyway'
     """
+    check_code_name(wish)
     if wish == "auto":
         return _choose(n_labels, n_bins)
     if wish == "binary":
         return _binary(n_labels, n_bins, "it was asked for; it cannot fail")
-    kind, _, h = wish.partition(":")
-    if kind != "bose-chowla" or not h.isdigit() or int(h) < 1:
+    return _bose_chowla(n_labels, n_bins, int(wish.partition(":")[2]), "it was asked for")
+
+
+def check_code_name(wish: str) -> None:
+    """Refuse what names no label code."""
+    if not re.fullmatch(r"auto|binary|bose-chowla:[1-9][0-9]{0,2}", wish):
         raise InvalidInput(
             f"label code must be 'auto', 'binary' or 'bose-chowla:H' with H ≥ 1, got {wish!r}"
         )
-    return _bose_chowla(n_labels, n_bins, int(h), "it was asked for")
 
 
 def _choose(n_labels: int, n_bins: int) -> Coding:

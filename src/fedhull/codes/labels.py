@@ -95,7 +95,7 @@ class CountedCode:
         self.codes = [self._unit + code for code in inner.codes]
 
     def decode(self, total: int) -> tuple[int, ...]:
-        """Positions of the labels; UnknownLabelSum if more than h met or the count is off."""
+        """Positions of the labels; UnknownLabelSum if more than h met, one twice, or none fit."""
         count, rest = divmod(total, self._unit)
         if count > self.most_labels:
             raise UnknownLabelSum(
@@ -103,6 +103,6 @@ class CountedCode:
                 f"tell apart; use a code with a larger h, the binary code, or a smaller epsilon"
             )
         labels = self._inner.decode(rest)
-        if len(labels) != count:
+        if len(labels) != count or len(set(labels)) != count:
             raise UnknownLabelSum(f"{total} is no sum of at most {self.most_labels} labels")
         return labels

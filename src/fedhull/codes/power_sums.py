@@ -60,7 +60,10 @@ def recover(sums: Sequence[int], n_bins: int, most: int, field: Field) -> dict[i
         raise SyndromeUndecodable(
             f"the sums point to places that are none of the {n_bins} bins: {_CAUSES}"
         )
-    return dict(sorted(zip(bins, _values(sums, bins, locator, ring), strict=True)))
+    vector = dict(sorted(zip(bins, _values(sums, bins, locator, ring), strict=True)))
+    if power_sums(list(vector), list(vector.values()), len(sums), field) != list(sums):
+        raise SyndromeUndecodable(f"the sums do not fit the vector found in them: {_CAUSES}")
+    return vector
 
 
 def _values(sums: Sequence[int], bins: list[int], locator: Any, ring: Any) -> list[int]:

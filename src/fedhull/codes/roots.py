@@ -19,6 +19,8 @@ from fedhull.codes import ntt
 # Below this degree FLINT is quicker.
 _FEW = 100
 _LARGEST_SUBGROUP = 1 << 22
+# The subgroup is searched in as many cosets as q−1 has odd part; fields of ours have a small one.
+_MOST_COSETS = 1_000
 _WORD = 1 << 64
 
 
@@ -47,7 +49,7 @@ def _subgroup_order(q: int, at_least: int) -> int | None:
     the necessary size do not exist."""
     odd, twos = _split(q)
     transform_bits = (at_least // 2).bit_length()
-    if q >= 1 << 62 or twos < transform_bits or odd > _LARGEST_SUBGROUP:
+    if q >= 1 << 62 or twos < transform_bits or odd > _MOST_COSETS:
         return None
     order = odd
     while order < at_least and order < q - 1:

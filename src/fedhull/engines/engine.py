@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from fedhull.errors import OutOfTurn
 from fedhull.protocol.server import Aggregate, ServerSession, Step
 
 
@@ -27,7 +28,8 @@ def aggregate(
     while outgoing:
         step = server.step
         replies, failures = engine.step(step.value, outgoing, timeout)
-        outgoing = server.advance(replies)
         report(step, failures)
-    assert server.aggregate is not None
+        outgoing = server.advance(replies)
+    if server.aggregate is None:
+        raise OutOfTurn("the session ended without a sum")
     return server.aggregate

@@ -24,9 +24,7 @@ from fedhull.protocol import messages as m
 from fedhull.protocol.keys import ExchangeKey, Identity, digest, seal, unseal
 from fedhull.protocol.masking import pairwise_mask, self_mask
 from fedhull.protocol.shares import SHARE_BYTES, split
-from fedhull.protocol.study import Study
-
-_BINS_ROUNDED_TO = 8
+from fedhull.protocol.study import Study, announced_bins
 
 
 class ClientState(StrEnum):
@@ -65,6 +63,7 @@ class ClientSession:
         self._seed = secrets.token_bytes(32)
         self._order = secrets.token_bytes(16)
         self._peers: dict[str, m.Advertise] = {}
+        self._key_list = b""
         self._received: dict[str, m.Secrets] = {}
         self._view = b""
         self._survivors: list[str] = []
@@ -74,16 +73,17 @@ class ClientSession:
 
     def receive(self, raw: bytes) -> bytes | None:
         """Answer a message of the server's; a message that is refused changes nothing."""
-        message = m.decode_to_client(raw, self.study)
-        state, handle = _HANDLERS[type(message)]
-        if self.state not in state:
+        takes_result = self.state in _HANDLERS[m.Publish][0]
+        message = m.decode_to_client(raw, self.study, result_expected=takes_result)
+        states, handle = _HANDLERS[type(message)]
+        if self.state not in states:
             raise OutOfTurn(f"a client that is {self.state.value} takes no {_kind(message)}")
         if not isinstance(message, m.Invite) and message.session != self._session:
             raise BadMessage("a message belongs to another session")
         reply: m.FromClient | None = handle(self, message)
         return None if reply is None else m.encode_signed(reply, self.name, self._identity)
 
-    # Each handler checks everything before it changes anything.
+    # Each handler does whatever can fail before it changes anything.
 
     def _advertise(self, message: m.Invite) -> m.Advertise:
         self._session = message.session
@@ -96,61 +96,72 @@ class ClientSession:
         )
 
     def _share(self, message: m.KeyList) -> m.Share:
+        peers = self._checked_key_list(message)
+        key_list = digest(*(name.encode() + message.advertisements[name] for name in sorted(peers)))
+        del peers[self.name]
+        mine = self._secrets_for([self.name, *peers])
+        sealed = {
+            peer: seal(
+                self._channel(peer, advertisement, outward=True),
+                mine[peer].to_bytes(),
+                _context(self.name, peer, key_list),
+            )
+            for peer, advertisement in peers.items()
+        }
+        self._peers, self._key_list = peers, key_list
+        self._received = {self.name: mine[self.name]}
+        self.state = ClientState.SHARED
+        return m.Share(**self._header, sealed=sealed)
+
+    def _checked_key_list(self, message: m.KeyList) -> dict[str, m.Advertise]:
+        """The advertisements, each signed by its author, this client's own among them."""
+        self._check_enough(len(message.advertisements))
         peers: dict[str, m.Advertise] = {}
         for name, raw in message.advertisements.items():
             sender, advertisement = m.decode_signed(raw, self.study, self._session)
             if sender != name or not isinstance(advertisement, m.Advertise):
                 raise BadMessage(f"the key list's entry for {name!r} is not its advertisement")
+            # a key that nothing can be derived from is noticed here, not half way through
+            self._mask_key.derive(advertisement.mask_key, b"", b"")
             peers[name] = advertisement
-        own = peers.pop(self.name, None)
-        if own is None or own.mask_key != self._mask_key.public:
+        if self.name not in peers or peers[self.name].mask_key != self._mask_key.public:
             raise InconsistentView("the key list does not hold this client's own keys")
-        self._check_enough(len(peers) + 1)
-        self._peers = peers
-        self._key_list = _key_list_digest({self.name: own, **peers})
-        holders = {name: self.study.seat(name) for name in (self.name, *peers)}
+        return peers
+
+    def _secrets_for(self, names: list[str]) -> dict[str, m.Secrets]:
+        """What each of the participants, this client included, is to hold."""
+        seats = {name: self.study.seats[name] for name in names}
         seed_shares, key_shares = (
-            split(int.from_bytes(secret, "big"), list(holders.values()), self.study.threshold)
+            split(int.from_bytes(secret, "big"), list(seats.values()), self.study.threshold)
             for secret in (self._seed, self._mask_key.secret)
         )
         n_bins = len({j for bins in self._hulls for j in bins})
-        prepared = {
+        return {
             name: m.Secrets(
                 self._order,
                 announced_bins(n_bins),
                 seed_shares[seat].to_bytes(SHARE_BYTES, "big"),
                 key_shares[seat].to_bytes(SHARE_BYTES, "big"),
             )
-            for name, seat in holders.items()
+            for name, seat in seats.items()
         }
-        self._received = {self.name: prepared.pop(self.name)}
-        self.state = ClientState.SHARED
-        return m.Share(
-            **self._header,
-            sealed={
-                peer: seal(
-                    self._channel(peer, self.name, peer), m.encode(mine), self._context(peer)
-                )
-                for peer, mine in prepared.items()
-            },
-        )
 
     def _upload(self, message: m.SealedList) -> m.Upload:
         if not message.sealed.keys() <= self._peers.keys():
             raise InconsistentView("a sealed message comes from outside the key list")
         self._check_enough(len(message.sealed) + 1)
-        received = dict(self._received)
+        received = {self.name: self._received[self.name]}
         for peer, sealed in message.sealed.items():
-            opened = unseal(
-                self._channel(peer, peer, self.name), sealed, self._context(self.name, peer)
-            )
-            received[peer] = m.decode_secrets(opened, self.study)
-            if received[peer].bins > self.study.protocol.most_bins + _BINS_ROUNDED_TO:
+            key = self._channel(peer, self._peers[peer], outward=False)
+            opened = unseal(key, sealed, _context(peer, self.name, self._key_list))
+            received[peer] = m.Secrets.from_bytes(opened)
+            if received[peer].bins > announced_bins(self.study.protocol.most_bins):
                 raise BadMessage(f"{peer!r} announces more bins than the study allows")
-        self._received = received
-        self._view = _view_digest(self._session, self.study, received)
         n_sums = self.study.sums_for(sum(s.bins for s in received.values()))
-        masked = self._masked_sums(n_sums)
+        labels = self._draw_labels(received)
+        masked = self._masked_sums(n_sums, labels, received)
+        self._received, self.label_of_class = received, labels
+        self._view = _view_digest(self._session, self.study, received)
         self.state = ClientState.UPLOADED
         return m.Upload(
             **self._header,
@@ -159,26 +170,27 @@ class ClientSession:
             sums=self.study.coding.field.pack(masked),
         )
 
-    def _masked_sums(self, n_sums: int) -> np.ndarray:
-        coding, salt = self.study.coding, self._salt
-        self.label_of_class = self._draw_labels()
-        vector = coding.vector(dict(zip(self.label_of_class, self._hulls, strict=True)))
+    def _draw_labels(self, received: Mapping[str, m.Secrets]) -> list[int]:
+        """A label for each class: the client's place in the agreed order, in a random order within
+        (App. B), so that the order of the client's own classes tells nothing."""
+        order = sorted(received, key=lambda name: (received[name].order, name))
+        first = order.index(self.name) * self.study.labels.classes
+        drawn = list(range(first, first + self.study.labels.classes))
+        secrets.SystemRandom().shuffle(drawn)
+        return drawn[: len(self._hulls)]
+
+    def _masked_sums(
+        self, n_sums: int, labels: list[int], received: Mapping[str, m.Secrets]
+    ) -> np.ndarray:
+        coding, salt = self.study.coding, self.study.session_salt(self._session)
+        vector = coding.vector(dict(zip(labels, self._hulls, strict=True)))
         sums = power_sums(list(vector), list(vector.values()), n_sums, coding.field)
-        peers = {name: self._peers[name].mask_key for name in self._received if name != self.name}
+        peers = {name: self._peers[name].mask_key for name in received if name != self.name}
         total = coding.field.vector(sums)
         total = coding.field.add(total, self_mask(self._seed, salt, n_sums, coding.field))
         return coding.field.add(
             total, pairwise_mask(self.name, self._mask_key, peers, salt, n_sums, coding.field)
         )
-
-    def _draw_labels(self) -> list[int]:
-        """A label for each class: the client's place in the agreed order, in a random order within
-        (App. B), so that the order of the client's own classes tells nothing."""
-        order = sorted(self._received, key=lambda name: (self._received[name].order, name))
-        first = order.index(self.name) * self.study.labels.classes
-        drawn = list(range(first, first + self.study.labels.classes))
-        secrets.SystemRandom().shuffle(drawn)
-        return drawn[: len(self._hulls)]
 
     def _confirm(self, message: m.SurvivorList) -> m.Confirm:
         survivors = message.survivors
@@ -189,17 +201,20 @@ class ClientSession:
         self._check_enough(len(survivors))
         self._survivors = sorted(survivors)
         self.state = ClientState.CONFIRMED
-        return m.Confirm(**self._header, view=self._view, survivors=self._survivors)
+        return m.Confirm(
+            **self._header, view=self._view, survivors=survivor_digest(self._survivors)
+        )
 
     def _unmask(self, message: m.ConfirmationList) -> m.Unmask:
         if not message.confirmations.keys() <= set(self._survivors):
             raise InconsistentView("a confirmation comes from outside the survivors")
         self._check_enough(len(message.confirmations))
+        agreed = self._view, survivor_digest(self._survivors)
         for name, raw in message.confirmations.items():
             sender, confirmation = m.decode_signed(raw, self.study, self._session)
             if sender != name or not isinstance(confirmation, m.Confirm):
                 raise BadMessage(f"the confirmation of {name!r} is not its own")
-            if (confirmation.view, confirmation.survivors) != (self._view, self._survivors):
+            if (confirmation.view, confirmation.survivors) != agreed:
                 raise InconsistentView(
                     f"{name!r} was shown other participants or survivors than this client"
                 )
@@ -219,17 +234,14 @@ class ClientSession:
     def _header(self) -> dict[str, Any]:
         return {"study": self.study.hash, "session": self._session}
 
-    @property
-    def _salt(self) -> bytes:
-        return session_salt(self.study, self._session)
-
-    def _channel(self, peer: str, sender: str, receiver: str) -> bytes:
-        purpose = f"channel {sender}\0{receiver}".encode()
-        return self._channel_key.derive(self._peers[peer].channel_key, self._salt, purpose)
-
-    def _context(self, receiver: str, sender: str | None = None) -> bytes:
-        """What a sealed message is bound to: who, to whom, and the list of keys both have seen."""
-        return digest((sender or self.name).encode(), receiver.encode(), self._key_list)
+    def _channel(self, peer: str, advertisement: m.Advertise, outward: bool) -> bytes:
+        """The key of the one message from this client to the peer, or the other way."""
+        sender, receiver = (self.name, peer) if outward else (peer, self.name)
+        return self._channel_key.derive(
+            advertisement.channel_key,
+            self.study.session_salt(self._session),
+            f"channel {sender}\0{receiver}".encode(),
+        )
 
     def _check_enough(self, present: int) -> None:
         if present < self.study.threshold:
@@ -251,14 +263,9 @@ _HANDLERS: dict[type, tuple[set[ClientState], Any]] = {
 }
 
 
-def announced_bins(n_bins: int) -> int:
-    """What a client tells its peers about how many bins it fills: rounded up, to say less."""
-    return -(-n_bins // _BINS_ROUNDED_TO) * _BINS_ROUNDED_TO
-
-
-def session_salt(study: Study, session: bytes) -> bytes:
-    """What all keys of a session are bound to."""
-    return digest(b"salt", study.hash, session)
+def survivor_digest(survivors: list[str]) -> bytes:
+    """What a client signs of a list of survivors."""
+    return digest(b"survivors", *(name.encode() for name in sorted(survivors)))
 
 
 def _checked_hulls(study: Study, hulls: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -284,10 +291,9 @@ def _checked_hulls(study: Study, hulls: Sequence[Sequence[int]]) -> list[list[in
     return checked
 
 
-def _key_list_digest(advertisements: Mapping[str, m.Advertise]) -> bytes:
-    return digest(
-        *(name.encode() + m.encode(advertisements[name]) for name in sorted(advertisements))
-    )
+def _context(sender: str, receiver: str, key_list: bytes) -> bytes:
+    """What a sealed message is bound to: who, to whom, and the list of keys both have seen."""
+    return digest(sender.encode(), receiver.encode(), key_list)
 
 
 def _view_digest(session: bytes, study: Study, received: Mapping[str, m.Secrets]) -> bytes:

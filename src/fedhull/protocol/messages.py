@@ -16,7 +16,8 @@
 What a client says travels in a `Signed` envelope under its identity key.
 """
 
-from typing import Annotated, TypeVar
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -78,17 +79,28 @@ class SealedList(Message, frozen=True, kw_only=True, tag="sealed-list"):
     sealed: dict[Name, bytes]
 
 
-class Secrets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, repr=False)
+class Secrets:
     """What one client tells another, sealed: its order number, how many bins it will fill at most,
-    and the other's shares of its self-mask seed and of its mask key."""
+    and the other's shares of its self-mask seed and of its mask key. Always of the same length, so
+    that the sealed message does not tell its content by its size."""
 
-    order: Bytes16
-    bins: Number
-    seed_share: ShareBytes
-    key_share: ShareBytes
+    order: bytes
+    bins: int
+    seed_share: bytes
+    key_share: bytes
 
-    def __repr__(self) -> str:
-        return "Secrets(…)"
+    def to_bytes(self) -> bytes:
+        """90 bytes."""
+        return self.order + self.bins.to_bytes(8, "big") + self.seed_share + self.key_share
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> "Secrets":
+        """The inverse of `to_bytes`."""
+        if len(raw) != 24 + 2 * SHARE_BYTES:
+            raise BadMessage("a peer's sealed message does not have the right length")
+        bins = int.from_bytes(raw[16:24], "big")
+        return cls(raw[:16], bins, raw[24 : 24 + SHARE_BYTES], raw[24 + SHARE_BYTES :])
 
 
 class Upload(Message, frozen=True, kw_only=True, tag="upload"):
@@ -106,10 +118,11 @@ class SurvivorList(Message, frozen=True, kw_only=True, tag="survivor-list"):
 
 
 class Confirm(Message, frozen=True, kw_only=True, tag="confirm"):
-    """The client's word on view and survivors; it gives shares for no other list."""
+    """The client's word on what it saw and on the survivors, as digests; it gives shares for no
+    other list."""
 
     view: Bytes32
-    survivors: list[Name]
+    survivors: Bytes32
 
 
 class ConfirmationList(Message, frozen=True, kw_only=True, tag="confirmation-list"):
@@ -126,6 +139,9 @@ class Unmask(Message, frozen=True, kw_only=True, tag="unmask"):
 
     def __repr__(self) -> str:
         return "Unmask(…)"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return []
 
 
 class Publish(Message, frozen=True, kw_only=True, tag="publish"):
@@ -148,17 +164,10 @@ FromClient = Advertise | Share | Upload | Confirm | Unmask
 _to_client = msgspec.msgpack.Decoder(ToClient)
 _from_client = msgspec.msgpack.Decoder(FromClient)
 _signed = msgspec.msgpack.Decoder(Signed)
-_secrets = msgspec.msgpack.Decoder(Secrets)
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
-def largest_message(study: Study) -> int:
-    """No message of a study is longer than this many bytes."""
-    sums = study.coding.field.packed_size(study.most_sums)
-    return _OVERHEAD + _OVERHEAD_PER_CLIENT * len(study.clients) + max(sums, _LARGEST_RESULT)
-
-
-def encode(message: Message | Secrets) -> bytes:
+def encode(message: Message) -> bytes:
     """A message as bytes; the same message always gives the same bytes."""
     return _encode(message)
 
@@ -169,16 +178,21 @@ def encode_signed(message: FromClient, sender: str, identity: Identity) -> bytes
     return _encode(Signed(sender, body, identity.sign(_signing_input(sender, body))))
 
 
-def decode_to_client(raw: bytes, study: Study) -> ToClient:
-    """A message from the server, checked against the study."""
-    message = _decode(_to_client, raw, study)
+def decode_to_client(raw: bytes, study: Study, result_expected: bool = True) -> ToClient:
+    """A message from the server, checked against the study. Only a result may be large."""
+    limit = _LARGEST_RESULT if result_expected else 0
+    message = _decode(_to_client, raw, limit + _small(study))
     _check_study(message, study)
     return message
 
 
-def decode_signed(raw: bytes, study: Study, session: bytes) -> tuple[str, FromClient]:
-    """Sender and message of an envelope, its signature checked against the roster."""
-    envelope = _decode(_signed, raw, study)
+def decode_signed(
+    raw: bytes, study: Study, session: bytes, upload_expected: bool = False
+) -> tuple[str, FromClient]:
+    """Sender and message of an envelope, its signature checked against the roster. Only an upload
+    may be large."""
+    sums = study.coding.field.packed_size(study.most_sums) if upload_expected else 0
+    envelope = _decode(_signed, raw, sums + _small(study))
     if envelope.sender not in study.clients:
         raise BadIdentity(f"{envelope.sender!r} is not on the study's roster")
     verify(
@@ -186,23 +200,21 @@ def decode_signed(raw: bytes, study: Study, session: bytes) -> tuple[str, FromCl
         _signing_input(envelope.sender, envelope.body),
         envelope.signature,
     )
-    message = _decode(_from_client, envelope.body, study)
+    message = _decode(_from_client, envelope.body, len(envelope.body))
     _check_study(message, study)
     if message.session != session:
         raise BadMessage(f"a message from {envelope.sender!r} belongs to another session")
     return envelope.sender, message
 
 
-def decode_secrets(raw: bytes, study: Study) -> Secrets:
-    """What a peer had sealed."""
-    return _decode(_secrets, raw, study)
+def _small(study: Study) -> int:
+    """The size of a message that holds a few hundred bytes for each client."""
+    return _OVERHEAD + _OVERHEAD_PER_CLIENT * len(study.clients)
 
 
-def _decode(decoder: msgspec.msgpack.Decoder[T], raw: bytes, study: Study) -> T:
-    if len(raw) > largest_message(study):
-        raise BadMessage(
-            f"a message has {len(raw)} bytes; none of this study exceeds {largest_message(study)}"
-        )
+def _decode(decoder: "msgspec.msgpack.Decoder[T]", raw: bytes, limit: int) -> T:
+    if len(raw) > limit:
+        raise BadMessage(f"a message has {len(raw)} bytes where at most {limit} are possible")
     try:
         return decoder.decode(raw)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):

@@ -2,10 +2,13 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import combinations, islice
 from typing import Any
+
+import numpy as np
 
 from fedhull.codes.power_sums import recover
 from fedhull.errors import (
@@ -13,15 +16,20 @@ from fedhull.errors import (
     BadShares,
     BelowThreshold,
     InconsistentView,
+    InvalidInput,
     OutOfTurn,
     ProtocolError,
+    UnknownLabelSum,
 )
 from fedhull.protocol import messages as m
-from fedhull.protocol.client import session_salt
+from fedhull.protocol.client import survivor_digest
 from fedhull.protocol.keys import ExchangeKey, digest
 from fedhull.protocol.masking import pairwise_mask, self_mask
 from fedhull.protocol.shares import restore
 from fedhull.protocol.study import Study
+
+# How many sets of t shares are tried before wrong ones among them end the session.
+_MOST_RESTORATIONS = 500
 
 
 class Step(StrEnum):
@@ -57,9 +65,11 @@ class ServerSession:
         self.refused: dict[str, ProtocolError] = {}
         self.aggregate: Aggregate | None = None
         self._session = secrets.token_bytes(16)
+        self._asked: set[str] = set(study.clients)
         self._advertised: dict[str, m.Advertise] = {}
-        self._uploads: dict[str, m.Upload] = {}
         self._participants: set[str] = set()
+        self._uploads: dict[str, np.ndarray] = {}
+        self._view = b""
 
     def __repr__(self) -> str:
         return f"ServerSession(study={self.study.name!r}, step={self.step.value!r})"
@@ -79,8 +89,10 @@ class ServerSession:
             try:
                 accepted[name] = self._accept(name, raw, expected), raw
             except ProtocolError as problem:
-                self.refused[name] = problem
-        return handle(self, accepted)
+                self._refuse(name, problem)
+        outgoing: dict[str, bytes] = handle(self, accepted)
+        self._asked = set(outgoing)
+        return outgoing
 
     def publish(self, result: bytes) -> dict[str, bytes]:
         """The result, for everybody who uploaded."""
@@ -89,12 +101,23 @@ class ServerSession:
         return self._to_all(self._uploads, m.Publish(**self._header, result=result))
 
     def _accept(self, name: str, raw: bytes, expected: type) -> Any:
-        sender, message = m.decode_signed(raw, self.study, self._session)
+        if name not in self._asked:
+            raise OutOfTurn(f"{name!r} was not asked in this step")
+        sender, message = m.decode_signed(
+            raw, self.study, self._session, upload_expected=expected is m.Upload
+        )
         if sender != name:
             raise BadMessage(f"a message from {name!r} is signed by {sender!r}")
         if not isinstance(message, expected):
             raise OutOfTurn(f"{name!r} sent something else than this step asks for")
+        if isinstance(message, m.Advertise):
+            for public in (message.channel_key, message.mask_key):
+                ExchangeKey().derive(public, b"", b"")
         return message
+
+    def _refuse(self, name: str, problem: ProtocolError) -> None:
+        # without its traceback, which would keep the message alive
+        self.refused[name] = problem.with_traceback(None)
 
     def _after_advertise(self, replies: dict[str, tuple[m.Advertise, bytes]]) -> dict[str, bytes]:
         self._check_enough(replies)
@@ -106,7 +129,7 @@ class ServerSession:
     def _after_share(self, replies: dict[str, tuple[m.Share, bytes]]) -> dict[str, bytes]:
         for name, (message, _) in list(replies.items()):
             if message.sealed.keys() != self._advertised.keys() - {name}:
-                self.refused[name] = BadMessage(f"{name!r} has not sealed a message for each peer")
+                self._refuse(name, BadMessage(f"{name!r} has not sealed one message for each peer"))
                 del replies[name]
         self._check_enough(replies)
         self._participants = set(replies)
@@ -126,42 +149,41 @@ class ServerSession:
         }
 
     def _after_upload(self, replies: dict[str, tuple[m.Upload, bytes]]) -> dict[str, bytes]:
-        uploads = {name: message for name, (message, _) in replies.items()}
         # all honest clients have the same view; those who have another cannot be summed with them
-        views = Counter((u.view, u.n_sums) for u in uploads.values())
+        views = Counter((message.view, message.n_sums) for message, _ in replies.values())
         common = views.most_common(1)[0][0] if views else None
-        for name, upload in list(uploads.items()):
+        for name, (message, _) in replies.items():
             try:
-                self._check_upload(name, upload, common)
+                self._uploads[name] = self._checked_sums(name, message, common)
             except ProtocolError as problem:
-                self.refused[name] = problem
-                del uploads[name]
-        self._check_enough(uploads)
-        self._uploads = uploads
+                self._refuse(name, problem)
+        self._check_enough(self._uploads)
+        assert common is not None
+        self._view = common[0]
         self.step = Step.CONFIRM
-        return self._to_all(uploads, m.SurvivorList(**self._header, survivors=sorted(uploads)))
+        survivors = sorted(self._uploads)
+        return self._to_all(survivors, m.SurvivorList(**self._header, survivors=survivors))
 
-    def _check_upload(self, name: str, upload: m.Upload, common: object) -> None:
-        if name not in self._participants:
-            raise OutOfTurn(f"{name!r} uploaded without having shared")
+    def _checked_sums(
+        self, name: str, upload: m.Upload, common: tuple[bytes, int] | None
+    ) -> np.ndarray:
         if (upload.view, upload.n_sums) != common:
             raise InconsistentView(f"{name!r} has seen other participants than most")
-        if upload.n_sums > self.study.most_sums:
-            raise BadMessage(f"{name!r} sends more sums than the study allows")
-        if len(upload.sums) != self.study.coding.field.packed_size(upload.n_sums):
-            raise BadMessage(f"the upload of {name!r} does not have the length it announces")
+        if not self.study.spare_sums <= upload.n_sums <= self.study.most_sums:
+            raise BadMessage(f"{name!r} sends more or fewer sums than the study allows")
+        try:
+            return self.study.coding.field.unpack(upload.sums, upload.n_sums)
+        except InvalidInput as problem:
+            raise BadMessage(f"the upload of {name!r} is malformed: {problem}") from None
 
     def _after_confirm(self, replies: dict[str, tuple[m.Confirm, bytes]]) -> dict[str, bytes]:
-        survivors = sorted(self._uploads)
-        confirmed = {
-            name: raw
-            for name, (message, raw) in replies.items()
-            if name in self._uploads
-            and message.survivors == survivors
-            and message.view == self._uploads[name].view
-        }
-        for name in replies.keys() - confirmed.keys():
-            self.refused[name] = InconsistentView(f"{name!r} has not confirmed the survivors")
+        agreed = self._view, survivor_digest(list(self._uploads))
+        confirmed = {}
+        for name, (message, raw) in replies.items():
+            if (message.view, message.survivors) == agreed:
+                confirmed[name] = raw
+            else:
+                self._refuse(name, InconsistentView(f"{name!r} has not confirmed the survivors"))
         self._check_enough(confirmed)
         self.step = Step.UNMASK
         return self._to_all(confirmed, m.ConfirmationList(**self._header, confirmations=confirmed))
@@ -175,45 +197,63 @@ class ServerSession:
             ):
                 shares[name] = message
             else:
-                self.refused[name] = BadMessage(f"{name!r} has not given the shares asked for")
+                self._refuse(name, BadMessage(f"{name!r} has not given the shares asked for"))
         self._check_enough(shares)
         vector = self._unmasked_vector(shares, vanished)
-        self.aggregate = Aggregate(
-            vector, self.study.coding.hulls(vector), survivors=sorted(self._uploads)
-        )
+        hulls = self.study.coding.hulls(vector)
+        self._check_labels(hulls)
+        self.aggregate = Aggregate(vector, hulls, survivors=sorted(self._uploads))
         self.step = Step.DONE
         return {}
 
+    def _check_labels(self, hulls: Mapping[int, list[int]]) -> None:
+        """Every survivor has used labels of one place in the order, and nobody of any other."""
+        places = {label // self.study.labels.classes for label in hulls}
+        if len(places) != len(self._uploads) or max(places) >= len(self._participants):
+            raise UnknownLabelSum(
+                f"the labels in the sum belong to {len(places)} sites, but {len(self._uploads)} "
+                f"uploaded; somebody has used labels that are not its own"
+            )
+
     def _unmasked_vector(self, shares: dict[str, m.Unmask], vanished: set[str]) -> dict[int, int]:
-        field, salt = self.study.coding.field, session_salt(self.study, self._session)
-        n_sums = next(iter(self._uploads.values())).n_sums
+        field, salt = self.study.coding.field, self.study.session_salt(self._session)
+        n_sums = len(next(iter(self._uploads.values())))
         total = field.zeros(n_sums)
         for name, upload in self._uploads.items():
-            seed = self._restore({h: s.seed_shares[name] for h, s in shares.items()}, name)
-            if digest(b"seed", seed) != self._advertised[name].seed_commitment:
-                raise BadShares(f"the shares of {name!r}'s seed do not fit its commitment")
-            total = field.add(total, field.unpack(upload.sums, n_sums))
+            commitment = self._advertised[name].seed_commitment
+            seed = self._restore(
+                {holder: given.seed_shares[name] for holder, given in shares.items()},
+                lambda secret, c=commitment: digest(b"seed", secret) == c,  # type: ignore[misc]
+                f"{name!r}'s seed do not fit its commitment",
+            )
+            total = field.add(total, upload)
             total = field.subtract(total, self_mask(seed, salt, n_sums, field))
         survivors = {name: self._advertised[name].mask_key for name in self._uploads}
         for name in sorted(vanished):
-            key = ExchangeKey(
-                self._restore({h: s.key_shares[name] for h, s in shares.items()}, name)
+            public = self._advertised[name].mask_key
+            secret = self._restore(
+                {holder: given.key_shares[name] for holder, given in shares.items()},
+                lambda secret, p=public: ExchangeKey(secret).public == p,  # type: ignore[misc]
+                f"{name!r}'s mask key do not fit its public key",
             )
-            if key.public != self._advertised[name].mask_key:
-                raise BadShares(f"the shares of {name!r}'s mask key do not fit its public key")
             # what the vanished client would have added is missing from the sum
-            total = field.add(total, pairwise_mask(name, key, survivors, salt, n_sums, field))
-        most = (n_sums - self.study.protocol.spare_sums) // 2
+            missing = pairwise_mask(name, ExchangeKey(secret), survivors, salt, n_sums, field)
+            total = field.add(total, missing)
+        most = (n_sums - self.study.spare_sums) // 2
         return recover(field.to_ints(total), self.study.quantizer.n_bins, most, field)
 
-    def _restore(self, shares: Mapping[str, bytes], owner: str) -> bytes:
-        chosen = sorted(shares)[: self.study.threshold]
-        secret = restore(
-            {self.study.seat(holder): int.from_bytes(shares[holder], "big") for holder in chosen}
-        )
-        if secret.bit_length() > 256:
-            raise BadShares(f"the shares of a secret of {owner!r} do not fit together")
-        return secret.to_bytes(32, "big")
+    def _restore(
+        self, shares: Mapping[str, bytes], fits: Callable[[bytes], bool], what: str
+    ) -> bytes:
+        """The secret behind the shares; wrong ones are got round if there are others to take."""
+        choices = combinations(sorted(shares), self.study.threshold)
+        for holders in islice(choices, _MOST_RESTORATIONS):
+            secret = restore(
+                {self.study.seats[h]: int.from_bytes(shares[h], "big") for h in holders}
+            )
+            if secret.bit_length() <= 256 and fits(secret.to_bytes(32, "big")):
+                return secret.to_bytes(32, "big")
+        raise BadShares(f"the shares of {what}")
 
     @property
     def _header(self) -> dict[str, Any]:

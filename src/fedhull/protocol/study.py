@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 import msgspec
 
-from fedhull.codes.coding import Coding, choose_coding
+from fedhull.codes.coding import Coding, check_code_name, choose_coding
 from fedhull.disc.quantize import Quantizer
 from fedhull.errors import InvalidInput
 from fedhull.protocol.keys import digest
 
 SMALLEST_COHORT = 3
-SPARE_SUMS = 4
+_BINS_ROUNDED_TO = 8
 
-Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
-PublicKey = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
+Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}\Z")]
+PublicKey = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 
@@ -49,7 +49,7 @@ class Rules(_Part, frozen=True, kw_only=True):
     """How the protocol runs. A threshold of 0 stands for two thirds of the roster."""
 
     threshold: Annotated[int, msgspec.Meta(ge=0)] = 0
-    spare_sums: Annotated[int, msgspec.Meta(ge=2, le=1000)] = SPARE_SUMS
+    spare_sums: Annotated[int, msgspec.Meta(ge=2, le=1000)] = 4
     most_bins: Count = 20_000
     allow_small_cohort: bool = False
 
@@ -68,7 +68,9 @@ class Study(_Part, frozen=True, kw_only=True, dict=True):
     clients: dict[Name, PublicKey]
 
     def __post_init__(self) -> None:
+        check_code_name(self.labels.code)
         n = len(self.clients)
+        assert self.quantizer.n_bins > 0  # made here, so that bad settings are refused here
         if len(set(self.clients.values())) < n:
             raise InvalidInput("clients must have different identity keys, but two are the same")
         if n < 2 or (n < SMALLEST_COHORT and not self.protocol.allow_small_cohort):
@@ -126,20 +128,31 @@ class Study(_Part, frozen=True, kw_only=True, dict=True):
     @property
     def most_sums(self) -> int:
         """The largest number of power sums that clients can agree on."""
-        return self.sums_for(self.protocol.most_bins * len(self.clients))
+        return self.sums_for(announced_bins(self.protocol.most_bins) * len(self.clients))
+
+    @property
+    def spare_sums(self) -> int:
+        """How many sums more than a decoder needs: as set, and so many that nonsense passes for a
+        vector with a probability of about 2^−64 at most."""
+        return max(self.protocol.spare_sums, math.ceil(64 / (self.coding.field.bits - 1)))
 
     def sums_for(self, most_nonempty: int) -> int:
         """How many power sums determine, and check, a vector with this many non-empty bins."""
-        return sums_for(most_nonempty, self.protocol.spare_sums)
+        return 2 * most_nonempty + self.spare_sums
 
-    def seat(self, client: str) -> int:
-        """A client's number on the roster, from 1: where Shamir's polynomials are evaluated."""
-        return sorted(self.clients).index(client) + 1
+    @cached_property
+    def seats(self) -> dict[str, int]:
+        """Every client's number, from 1: where Shamir's polynomials are evaluated."""
+        return {name: seat for seat, name in enumerate(sorted(self.clients), 1)}
+
+    def session_salt(self, session: bytes) -> bytes:
+        """What all keys of a session are bound to."""
+        return digest(b"salt", self.hash, session)
 
 
-def sums_for(most_nonempty: int, spare_sums: int = SPARE_SUMS) -> int:
-    """Two power sums for each non-empty bin, and some to check the result."""
-    return 2 * most_nonempty + spare_sums
+def announced_bins(n_bins: int) -> int:
+    """What a client tells its peers about how many bins it fills: rounded up, to say less."""
+    return -(-n_bins // _BINS_ROUNDED_TO) * _BINS_ROUNDED_TO
 
 
 def check_name(name: str) -> str:

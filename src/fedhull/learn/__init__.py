@@ -1,0 +1,1 @@
+"""From decoded hulls to a classifier: grouping, guards, scikit-learn estimators."""

@@ -1,0 +1,197 @@
+"""The paper's classifiers: the Poincaré SVM (Sec. 3, eq. 7–8) and its Euclidean counterpart."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+from scipy.special import expit, log_expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.svm import LinearSVC
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fedhull.disc.hull import minimal_hull
+from fedhull.disc.maps import geodesic_midpoint, log_map, pairwise_distance
+from fedhull.disc.points import as_ball_points, check_curvature
+from fedhull.errors import InvalidInput
+from fedhull.learn.platt import PlattScaled
+
+Score = Callable[[np.ndarray], np.ndarray]
+
+
+class _OneVsRest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """One binary scorer for each class against the rest, made comparable by Platt scaling. For two
+    classes one scorer is enough, and scaling leaves its boundary where it is."""
+
+    def fit(self, X: Any, y: Any) -> Any:  # noqa: N803
+        """Fit to points (n, d) with labels (n,)."""
+        X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
+        check_classification_targets(y)
+        self._check(X)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise InvalidInput(
+                f"y must hold at least two classes, got one class: {self.classes_[0]!r}"
+            )
+        binary = len(self.classes_) == 2
+        self.scorers_ = [
+            PlattScaled(self._fit_binary(X, y == target), X, y == target, shift=not binary)
+            for target in self.classes_[int(binary) :]
+        ]
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:  # noqa: N803
+        """Calibrated log-odds, shape (n, J), or for two classes those of the second, shape (n,)."""
+        X = self._validated(X)  # noqa: N806
+        odds = np.column_stack([scorer.log_odds(X) for scorer in self.scorers_])
+        return odds[:, 0] if len(self.classes_) == 2 else odds
+
+    def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803
+        """Platt's probabilities, normalised over the classes, shape (n, J)."""
+        odds = self.decision_function(X)
+        if odds.ndim == 1:
+            return np.column_stack((expit(-odds), expit(odds)))
+        # relative to the largest, so that they do not all vanish
+        relative = log_expit(odds)
+        relative = np.exp(relative - relative.max(axis=1, keepdims=True))
+        return relative / relative.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> np.ndarray:  # noqa: N803
+        """The most probable class; for two classes, the side of the boundary."""
+        odds = self.decision_function(X)
+        best = (odds > 0.0).astype(int) if odds.ndim == 1 else odds.argmax(axis=1)
+        return self.classes_[best]
+
+    def _validated(self, X: Any) -> np.ndarray:  # noqa: N803
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
+        self._check(X)
+        return X
+
+    def _check(self, X: np.ndarray) -> None:  # noqa: N803
+        """Raise unless these are points that the classifier can take."""
+
+    @abstractmethod
+    def _fit_binary(self, X: np.ndarray, positive: np.ndarray) -> Score:  # noqa: N803
+        """A function from points to scores, positive on the side of the positive class."""
+
+
+class PoincareSVC(_OneVsRest):
+    """A linear SVM in the tangent space of a reference point between the classes (eq. 7–8).
+
+    The reference point is the geodesic midpoint of the closest pair of corners of the two hulls;
+    of the `n_pairs` closest, the one with the best training accuracy. There is no intercept: the
+    boundary is a geodesic through the reference point. C is the paper's λ; infinity asks for the
+    hard margin. The paper's code uses the squared hinge.
+
+    >>> model = PoincareSVC(C=10.0).fit([[0.5, 0.1], [0.6, 0.0], [-0.5, 0.0]], [1, 1, 0])
+    >>> model.predict([[0.3, 0.3], [-0.1, 0.2]])
+    array([1, 0])
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,  # noqa: N803 - scikit-learn's name
+        *,
+        loss: str = "squared_hinge",
+        n_pairs: int = 3,
+        curvature: float = 1.0,
+        random_state: int | None = 0,
+    ):
+        self.C = C
+        self.loss = loss
+        self.n_pairs = n_pairs
+        self.curvature = curvature
+        self.random_state = random_state
+
+    def _check(self, X: np.ndarray) -> None:  # noqa: N803
+        as_ball_points(X, check_curvature(self.curvature), "X")
+
+    def _fit_binary(self, X: np.ndarray, positive: np.ndarray) -> Score:  # noqa: N803
+        best: tuple[float, np.ndarray, np.ndarray] | None = None
+        for p in self._reference_points(X, positive):
+            tangent = log_map(p, X, self.curvature)
+            w = self._normal(tangent, positive)
+            accuracy = float(((tangent @ w > 0.0) == positive).mean())
+            if best is None or accuracy > best[0]:
+                best = accuracy, p, w
+        assert best is not None
+        _, p, w = best
+        return _GeodesicScore(p, w, self.curvature)
+
+    def _reference_points(self, X: np.ndarray, positive: np.ndarray) -> np.ndarray:  # noqa: N803
+        # in many dimensions nearly every point is a corner
+        a, b = (
+            side[minimal_hull(side, self.curvature)] if X.shape[1] <= 3 else side
+            for side in (X[positive], X[~positive])
+        )
+        distances = pairwise_distance(a, b, self.curvature)
+        nearest = np.argsort(distances, axis=None, kind="stable")[: self.n_pairs]
+        i, j = np.unravel_index(nearest, distances.shape)
+        return geodesic_midpoint(a[i], b[j], self.curvature)
+
+    def _normal(self, tangent: np.ndarray, positive: np.ndarray) -> np.ndarray:
+        sign = np.where(positive, 1.0, -1.0)
+        if np.inf == self.C:
+            return _hard_margin(sign[:, None] * tangent)
+        svm = LinearSVC(
+            C=self.C,
+            loss=self.loss,
+            fit_intercept=False,
+            dual=True,
+            max_iter=100_000,
+            random_state=self.random_state,
+        )
+        return svm.fit(tangent, sign).coef_[0]
+
+
+class EuclideanSVC(_OneVsRest):
+    """The paper's Euclidean baseline: a linear SVM with intercept, one-vs-rest and Platt.
+
+    >>> EuclideanSVC().fit([[0.0, 1.0], [0.0, -1.0]], ["up", "down"]).predict([[5.0, 2.0]])
+    array(['up'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,  # noqa: N803 - scikit-learn's name
+        *,
+        loss: str = "squared_hinge",
+        random_state: int | None = 0,
+    ):
+        self.C = C
+        self.loss = loss
+        self.random_state = random_state
+
+    def _fit_binary(self, X: np.ndarray, positive: np.ndarray) -> Score:  # noqa: N803
+        svm = LinearSVC(
+            C=self.C, loss=self.loss, dual=True, max_iter=100_000, random_state=self.random_state
+        )
+        return svm.fit(X, np.where(positive, 1, -1)).decision_function
+
+
+class _GeodesicScore:
+    """⟨log_p(x), w⟩."""
+
+    def __init__(self, p: np.ndarray, w: np.ndarray, curvature: float):
+        self.p, self.w, self.curvature = p, w, curvature
+
+    def __call__(self, points: np.ndarray) -> np.ndarray:
+        return log_map(self.p, points, self.curvature) @ self.w
+
+
+def _hard_margin(rows: np.ndarray) -> np.ndarray:
+    """min ‖w‖ with rows·w ≥ 1 (eq. 7): Lawson and Hanson's least distance programming by NNLS."""
+    target = np.zeros(rows.shape[1] + 1)
+    target[-1] = 1.0
+    stacked = np.vstack((rows.T, np.ones(len(rows))))
+    solution, distance = nnls(stacked, target)
+    residual = stacked @ solution - target
+    if distance < 1e-9:
+        raise InvalidInput(
+            "the classes cannot be separated by a geodesic through the reference point, so there "
+            "is no hard margin; use a finite C"
+        )
+    return -residual[:-1] / residual[-1]
