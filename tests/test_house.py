@@ -23,21 +23,13 @@ MAY_IMPORT = {
     "protocol": {"codes", "disc", "errors"},
     "engines": {"protocol", "errors"},
     "data": {"disc", "errors"},
+    "learn": {"disc", "errors"},
+    "simulation": {"codes", "data", "disc", "engines", "errors", "learn", "protocol"},
     "report": {"disc", "errors"},
     "reproduce": {"data", "disc", "errors", "report"},
-    "bench": {"codes", "disc", "errors", "protocol"},
-    "cli": {
-        "bench",
-        "codes",
-        "data",
-        "disc",
-        "engines",
-        "errors",
-        "protocol",
-        "report",
-        "reproduce",
-    },
+    "bench": {"codes", "data", "disc", "errors", "protocol", "simulation"},
 }
+MAY_IMPORT["cli"] = set(MAY_IMPORT)
 
 
 def layer(module: str) -> str:

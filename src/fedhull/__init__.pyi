@@ -2,6 +2,7 @@ from . import errors
 from .codes.bose_chowla import BoseChowlaCode
 from .codes.labels import BinaryCode
 from .data.synthetic import make_two_class
+from .data.tree import make_tree
 from .disc.epsilon_hull import epsilon_hull, hull_complexity
 from .disc.hull import minimal_hull
 from .disc.maps import (
@@ -28,6 +29,11 @@ from .disc.quantize import EqualAreaQuantizer, Quantizer
 from .disc.sampling import sample_uniform
 from .disc.stream import HullStream
 from .errors import FedhullError
+from .learn.hard_margin import HardMarginGeodesic
+from .learn.lorentz import LorentzClassifier
+from .learn.model import load_model, save_model
+from .learn.svm import PoincareSVC
+from .simulation.simulate import simulate
 
 __version__: str
 
@@ -36,7 +42,10 @@ __all__ = [
     "BoseChowlaCode",
     "EqualAreaQuantizer",
     "FedhullError",
+    "HardMarginGeodesic",
     "HullStream",
+    "LorentzClassifier",
+    "PoincareSVC",
     "Quantizer",
     "distance",
     "epsilon_hull",
@@ -49,7 +58,9 @@ __all__ = [
     "hyperplane_distance",
     "hyperplane_side",
     "klein_to_poincare",
+    "load_model",
     "log_map",
+    "make_tree",
     "make_two_class",
     "minimal_hull",
     "mobius_add",
@@ -60,4 +71,6 @@ __all__ = [
     "poincare_to_polar",
     "polar_to_poincare",
     "sample_uniform",
+    "save_model",
+    "simulate",
 ]

@@ -67,3 +67,7 @@ class BelowThreshold(ProtocolError):
 
 class BadShares(ProtocolError):
     """The shares handed in do not restore the secret that their owner had committed to."""
+
+
+class MissingExtra(FedhullError, ImportError):
+    """An optional dependency is not installed; the message says which command installs it."""

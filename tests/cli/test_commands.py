@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from fedhull import load_model, make_tree
 from fedhull.protocol.keys import Identity
 
 
@@ -14,29 +15,66 @@ def fedhull(*arguments: str, cwd=None) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
 
 
-def test_demo_says_what_left_and_what_is_not_built_yet(tmp_path):
+def test_demo_runs_a_whole_study(tmp_path):
     run = fedhull("demo", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    assert "exactly those that were sent" in run.stdout
-    assert "not\nbuilt yet" in run.stdout
+    assert "1 vanished" in run.stdout
+    assert "Hulls at the server equal the sites': yes" in run.stdout
     assert (tmp_path / "fedhull-demo" / "hulls.svg").read_text().startswith("<?xml")
+    model = load_model(tmp_path / "fedhull-demo" / "model.json")
+    assert "stem" in model.predict([[0.0, 0.0]])[0]
 
 
 def test_demo_json_is_json_and_nothing_else(tmp_path):
-    run = fedhull("demo", "--json", "--out", str(tmp_path))
+    runs = [fedhull("demo", "--json", "--seed", "5", "--out", str(tmp_path)) for _ in range(2)]
+    assert runs[0].stderr == ""
+    results = [json.loads(run.stdout) for run in runs]
+    assert results[0]["decoded_exactly"] is True
+    assert results[0]["accuracy"]["FL"]["mean"] > 90
+    for same in ("accuracy", "leakage", "bytes_up_per_client"):
+        assert results[0][same] == results[1][same]
+
+
+def test_simulate_prints_what_the_specification_names(tmp_path):
+    arguments = ["--dataset", "tree", "--clients", "4", "--epsilon", "0.1", "--baselines"]
+    model = tmp_path / "model.json"
+    run = fedhull("simulate", *arguments, "--json", "--drop", "1@upload", "--model", str(model))
+    assert run.returncode == 0, run.stderr
     assert run.stderr == ""
     result = json.loads(run.stdout)
-    leakage = result["leakage"]
-    assert result["decoded_exactly"] is True
-    assert result["hulls_at_server"] == 6
-    assert leakage["points_sent"] == sum(row["bins_sent"] for row in result["sites"])
-    assert leakage["points_total"] == sum(row["points_held"] for row in result["sites"])
-    assert 0 < leakage["ratio"] < 0.2
+    assert {"mean", "ci95", "trials"} == set(result["accuracy"]["FL"])
+    assert {"points_sent", "points_total", "ratio", "max_hull"} == set(result["leakage"])
+    named = {"bytes_up_per_client", "bins", "field_bits", "label_code", "grouping_correct"}
+    assert named | {"decoded_exactly", "dropped", "seconds", "versions"} <= set(result)
+    assert result["dropped"] == 1
 
 
-def test_same_seed_same_demo(tmp_path):
-    runs = [fedhull("demo", "--json", "--seed", "5", "--out", str(tmp_path)) for _ in range(2)]
-    assert runs[0].stdout == runs[1].stdout
+def test_simulate_deals_out_by_a_column_and_predict_reads_the_model(tmp_path):
+    data = make_tree(600, lineages=3, batches=3, seed=0)
+    rows = [
+        f"{a},{b},{lineage},hospital-{batch}"
+        for (a, b), lineage, batch in zip(data.x, data.y, data.batch, strict=True)
+    ]
+    cells, model = tmp_path / "cells.csv", tmp_path / "model.json"
+    cells.write_text("\n".join(["x,y,kind,donor", *rows]) + "\n")
+    run = fedhull(
+        "simulate", "--dataset", str(cells), "--label", "kind", "--clients", "3",
+        "--epsilon", "0.1", "--partition", "column:donor", "--model", str(model),
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    points = tmp_path / "new.csv"
+    points.write_text("x,y\n0.0,0.0\n")
+    assert fedhull("predict", str(model), str(points)).stdout == "stem\n"
+    as_json = fedhull("predict", str(model), str(points), "--json")
+    assert json.loads(as_json.stdout) == {"classes": ["stem"]}
+
+
+def test_plan_reads_a_sites_own_points():
+    run = fedhull("plan", "--clients", "3", "--data", "tree", "--radius", "0.99", "--json")
+    assert run.returncode == 0, run.stderr
+    result = json.loads(run.stdout)
+    assert result["classes"] == 6
+    assert 0 < result["points_sent"] < result["points_held"] == 4000
 
 
 def test_plan_names_the_label_code_and_why():
@@ -93,6 +131,10 @@ def test_reproduce_complexity_writes_figure_and_numbers(tmp_path):
         (["demo", "--out", "/proc"], "--out must name a folder"),
         (["plan", "--clients", "3", "--classes", "2", "--epsilon", "-1"], "epsilon must be"),
         (["plan", "--clients", "3", "--classes", "2", "--label-code", "x"], "label code must be"),
+        (["plan", "--clients", "3"], "--classes must be given"),
+        (["simulate", "--dataset", "x", "--clients", "3", "--epsilon", "1"], "dataset must be"),
+        (["simulate", "--dataset", "tree", "--clients", "3", "--epsilon", "0"], "epsilon must be"),
+        (["predict", "none.json", "none.csv"], "cannot be read as a model"),
         (["keygen", "Lab A"], "name must be lower-case"),
         (["keygen", "lab-a", "--out", "/nowhere/at/all"], "No such file"),
     ],

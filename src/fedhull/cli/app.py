@@ -13,6 +13,7 @@ from fedhull.cli.demo import demo
 from fedhull.cli.keygen import keygen
 from fedhull.cli.plan import plan
 from fedhull.cli.reproduce import reproduce_app
+from fedhull.cli.simulate import predict, simulate
 from fedhull.errors import FedhullError
 
 app = typer.Typer(
@@ -22,6 +23,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
+app.command()(simulate)
+app.command()(predict)
 app.command()(plan)
 app.command()(keygen)
 app.add_typer(reproduce_app, name="reproduce")

@@ -1,130 +1,111 @@
-"""`fedhull demo`: what there is so far, on generated data."""
+"""`fedhull demo`: a whole federated study on generated data, in one process, in seconds."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from fedhull.cli.console import (
     JsonFlag,
     SeedOption,
+    err,
     out,
     output_folder,
     prepare_kernels,
     print_json,
 )
+from fedhull.cli.simulate import print_simulation
 
-SITES, POINTS, EPSILON, RADIUS = ["site-a", "site-b", "site-c", "site-d"], 8_000, 1.0, 0.95
-VANISHES = "site-d"
+SITES, EPSILON = 4, 0.1
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--out", help="Folder for the picture.")] = Path(
+    folder: Annotated[Path, typer.Option("--out", help="Folder for model and picture.")] = Path(
         "fedhull-demo"
     ),
     seed: SeedOption = 1,
     json: JsonFlag = False,
 ) -> None:
-    """Send the hulls of four sites through the secure channel, in this process, in seconds."""
-    import numpy as np
-
-    from fedhull.data.synthetic import make_two_class
-    from fedhull.disc.epsilon_hull import epsilon_hull
-    from fedhull.disc.hull import minimal_hull
-    from fedhull.engines.rehearsal import rehearse
-    from fedhull.protocol.study import Geometry
+    """Run a whole study: four sites with cells of five lineages, one site drops out."""
+    from fedhull.data.tree import make_tree
+    from fedhull.learn.model import named_model, published_names, save_model
+    from fedhull.simulation.simulate import simulate
 
     folder = output_folder(folder)
     prepare_kernels(quiet=json)
-    data = make_two_class(POINTS, mu=0.4, gamma=0.2, radius=RADIUS, seed=seed)
-    owner = np.random.default_rng(seed).permutation(np.arange(POINTS) % len(SITES))
-    held = {
-        name: [data.x[(owner == i) & (data.y == label)] for label in (-1, 1)]
-        for i, name in enumerate(SITES)
-    }
-    geometry = Geometry(epsilon=EPSILON, radius=RADIUS)
-    quantizer = geometry.quantizer
-    hulls = {name: [epsilon_hull(x, quantizer).tolist() for x in held[name]] for name in SITES}
-    session = rehearse(
-        hulls,
-        geometry,
-        vanish={"upload": [VANISHES]},
-        name="demo",
-    )
-    rows: list[dict[str, Any]] = [
-        {
-            "site": name,
-            "points_held": sum(map(len, held[name])),
-            "hull_corners": sum(len(minimal_hull(x)) for x in held[name]),
-            "bins_sent": sum(map(len, hulls[name])) if name != VANISHES else 0,
-            "bytes_up": session.bytes_up[name],
-        }
-        for name in SITES
-    ]
-    picture = folder / "hulls.svg"
-    _draw(picture, held[SITES[0]], hulls[SITES[0]], quantizer)
-    sent = sum(row["bins_sent"] for row in rows)
-    exact = session.decoded_exactly(hulls)
-    if json:
-        coding = session.study.coding
-        print_json(
-            {
-                "complete_federation": False,
-                "epsilon": EPSILON,
-                "bins": quantizer.n_bins,
-                "label_code": coding.name,
-                "field_bits": coding.field.bits,
-                "sites": rows,
-                "dropped": [VANISHES],
-                "decoded_exactly": exact,
-                "hulls_at_server": len(session.aggregate.hulls),
-                "leakage": {
-                    "points_sent": sent,
-                    "points_total": POINTS,
-                    "ratio": sent / POINTS,
-                    "max_hull": max(len(b) for bins in hulls.values() for b in bins),
-                },
-                "picture": str(picture),
-            }
+    data = make_tree(4_000, batches=SITES, seed=seed)
+    with err.status("Running the study") as status:
+        if json:
+            status.stop()
+        result = simulate(
+            data.x,
+            data.y,
+            clients=SITES,
+            epsilon=EPSILON,
+            partition=data.batch,
+            switch_labels=True,
+            drop="1@upload",
+            baselines=True,
+            seed=seed,
+            report=lambda trial, stage: status.update(f"Running the study: {stage}"),
         )
+    trial = result.trials[0]
+    numbers = result.to_json()
+    site = next(s for s in trial.sites if s.name in trial.survivors)
+    client = trial.session.clients[site.name]
+    assert client.result is not None
+    names = published_names(client.result, client.label_of_class, site.classes)
+    files = {"model": folder / "model.json", "picture": folder / "hulls.svg"}
+    save_model(named_model(client.result, names), files["model"])
+    _draw(files["picture"], result, trial)
+    if json:
+        print_json(numbers | {name: str(path) for name, path in files.items()})
         return
-    table = Table(title=f"What left each site (ε = {EPSILON:g}, {quantizer.n_bins:,} bins)")
-    for column in ("site", "points held", "hull corners", "bins sent", "bytes up"):
-        table.add_column(column, justify="left" if column == "site" else "right")
-    for row in rows:
-        table.add_row(*(v if isinstance(v, str) else f"{v:,}" for v in row.values()))
-    out.print(table)
+    print_simulation(numbers)
     out.print(
-        f"{VANISHES} vanished before its upload; the others went on without it.\n"
-        f"Leakage: {sent} of {POINTS:,} points ({sent / POINTS:.1%}) left, each as the number of a "
-        f"bin\nat most {EPSILON:g} wide, masked: the server saw only the sum over all sites.\n"
-        f"The server decoded {len(session.aggregate.hulls)} hulls from that sum, "
-        f"{'exactly those' if exact else 'NOT those'} that were sent.\n"
-        f"Picture of {SITES[0]}: {picture}\n"
-        "This version ends here: grouping the hulls and training the classifier are not\n"
-        "built yet. Everything ran in this process; nothing left this machine.",
+        f"{site.name} calls the server's classes, in their order: "
+        f"{', '.join(str(names.get(c, '(not at this site)')) for c in range(len(names)))}.\n"
+        f"Model, in the words of {site.name}: {files['model']}\n"
+        f"Picture of the decoded hulls: {files['picture']}\n"
+        "Everything ran in this process, through the whole protocol; nothing left this machine.",
         highlight=False,
     )
 
 
-def _draw(path: Path, points: Any, hulls: Any, quantizer: Any) -> None:
+def _draw(path: Path, result: Any, trial: Any) -> None:
+    """The hulls as the server decoded them, each class in its colour, and the decision regions."""
+    import numpy as np
+
     from fedhull.disc.hull import minimal_hull
     from fedhull.report.disc_plot import (
         PALETTE,
         draw_bins,
         draw_disc,
         draw_hull,
+        draw_regions,
         new_figure,
         save_figure,
     )
 
     figure = new_figure()
     axes = figure.subplots()
-    axes.set_title(f"One site: its points, their hulls, and the bins (ε = {EPSILON:g}) that leave")
-    draw_disc(axes, radius=RADIUS)
-    for color, x, bins in zip(PALETTE, points, hulls, strict=False):
-        axes.plot(*x.T, ".", color=color, markersize=2, alpha=0.25, rasterized=True)
-        draw_hull(axes, x[minimal_hull(x)], color=color)
-        draw_bins(axes, bins, quantizer, color)
+    axes.set_title("What the server decoded from the sum, and what it learned", fontsize=11)
+    quantizer = result.geometry.quantizer
+    classes = sorted(set(trial.model.classes_.tolist()))
+    colors = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(classes)}
+    draw_regions(axes, trial.model, colors, result.geometry.radius)
+    draw_disc(axes, radius=result.geometry.radius)
+    of_label = {
+        label: site.classes[i]
+        for site in trial.sites
+        for i, label in enumerate(trial.session.clients[site.name].label_of_class)
+    }
+    for label, bins in trial.session.aggregate.hulls.items():
+        corners = quantizer.decode(np.array(bins))
+        color = colors[of_label[label]]
+        draw_hull(axes, corners[minimal_hull(corners)], color=color)
+        draw_bins(axes, np.array(bins), quantizer, color)
+    for name, color in colors.items():
+        axes.plot([], [], "s", color=color, label=name)
+    axes.legend(loc="lower left", frameon=False, fontsize=8)
     save_figure(figure, path)

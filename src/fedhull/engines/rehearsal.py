@@ -13,13 +13,22 @@ from fedhull.protocol.study import Geometry, Labels, Rules, Study
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What came of it: the study, its clients, the server's aggregate, and bytes up per client."""
+    """What came of it: the study, its participants, and the server's aggregate."""
 
     study: Study
     clients: dict[str, ClientSession]
     server: ServerSession
+    engine: MemoryEngine
     aggregate: Aggregate
-    bytes_up: dict[str, int]
+
+    @property
+    def bytes_up(self) -> dict[str, int]:
+        """Bytes that each client has sent, envelopes and all."""
+        return self.engine.bytes_up
+
+    def publish(self, result: bytes) -> None:
+        """Send the result to everybody who uploaded."""
+        self.engine.step("publish", self.server.publish(result))
 
     def decoded_exactly(self, hulls: Mapping[str, Sequence[Sequence[int]]]) -> bool:
         """Whether the server's hulls are the survivors' hulls, each under the label it was sent."""
@@ -53,4 +62,4 @@ def rehearse(
     }
     server, engine = ServerSession(study), MemoryEngine(clients.values(), vanish)
     result = aggregate(server, engine)
-    return Rehearsal(study, clients, server, result, engine.bytes_up)
+    return Rehearsal(study, clients, server, engine, result)

@@ -117,7 +117,8 @@ def _matching(
     changes. Of many starts, each from the hulls of some clients, the cheapest end wins.
     """
     middles = np.array([_lorentz_mean(h, curvature) for h in hulls])
-    families = [np.flatnonzero(owners == owner) for owner in np.unique(owners)]
+    # in order of appearance: how clients are numbered means nothing
+    families = [np.flatnonzero(owners == owner) for owner in dict.fromkeys(owners.tolist())]
     largest = max(map(len, families))
     if largest > n_groups:
         raise InvalidInput(f"a client has {largest} hulls, more than the {n_groups} global classes")

@@ -1,10 +1,12 @@
 """The default classifier of a study: multinomial logistic regression on the hyperboloid."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.utils.multiclass import check_classification_targets
@@ -63,8 +65,12 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features = self._features(X)
         whitening = _whitening(features)
         scaled = features @ whitening
-        self.C_ = self._strength(scaled, targets)
-        inner = self._regression(self.C_).fit(scaled, targets)
+        with warnings.catch_warnings():
+            # separable classes, as hulls often are: the loss is flat long before its gradient is
+            # small, and the solvers say so
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.C_ = self._strength(scaled, targets)
+            inner = self._regression(self.C_).fit(scaled, targets)
         rows = inner.coef_
         if len(self.classes_) == 2:
             rows = np.vstack((np.zeros_like(rows), rows))
@@ -146,10 +152,14 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return _STRENGTHS[int(np.argmax(scores))]
 
     def _regression(self, strength: float) -> LogisticRegression:
+        weights = self.class_weight
+        if isinstance(weights, dict):
+            # inside, classes are called by their position
+            weights = {i: weights.get(c, 1.0) for i, c in enumerate(self.classes_.tolist())}
         return LogisticRegression(
             C=strength,
             fit_intercept=False,
-            class_weight=self.class_weight,
+            class_weight=weights,
             solver="newton-cholesky",
             max_iter=200,
         )

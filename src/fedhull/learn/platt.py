@@ -1,5 +1,6 @@
 """Platt scaling and one-vs-rest, as in the paper's App. H; Platt's letters a, b are kept."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,20 @@ def platt(scores: np.ndarray, positive: np.ndarray, shift: bool = True) -> tuple
     return float(a), float(b)
 
 
+@dataclass(frozen=True)
 class PlattScaled:
     """A binary scorer with its Platt coefficients."""
 
-    def __init__(self, score: Any, points: np.ndarray, positive: np.ndarray, shift: bool):
-        self.score = score
-        self.a, self.b = platt(score(points), positive, shift)
+    score: Any
+    a: float
+    b: float
+
+    @classmethod
+    def fit(
+        cls, score: Any, points: np.ndarray, positive: np.ndarray, shift: bool
+    ) -> "PlattScaled":
+        """Scale a scorer on its training points."""
+        return cls(score, *platt(score(points), positive, shift))
 
     def log_odds(self, points: np.ndarray) -> np.ndarray:
         """Of the positive class, shape (n,)."""

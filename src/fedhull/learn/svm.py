@@ -1,7 +1,8 @@
 """The paper's classifiers: the Poincaré SVM (Sec. 3, eq. 7–8) and its Euclidean counterpart."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class _OneVsRest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         binary = len(self.classes_) == 2
         self.scorers_ = [
-            PlattScaled(self._fit_binary(X, y == target), X, y == target, shift=not binary)
+            PlattScaled.fit(self._fit_binary(X, y == target), X, y == target, shift=not binary)
             for target in self.classes_[int(binary) :]
         ]
         return self
@@ -119,7 +120,7 @@ class PoincareSVC(_OneVsRest):
                 best = accuracy, p, w
         assert best is not None
         _, p, w = best
-        return _GeodesicScore(p, w, self.curvature)
+        return GeodesicScore(p, w, self.curvature)
 
     def _reference_points(self, X: np.ndarray, positive: np.ndarray) -> np.ndarray:  # noqa: N803
         # in many dimensions nearly every point is a corner
@@ -136,14 +137,7 @@ class PoincareSVC(_OneVsRest):
         sign = np.where(positive, 1.0, -1.0)
         if np.inf == self.C:
             return _hard_margin(sign[:, None] * tangent)
-        svm = LinearSVC(
-            C=self.C,
-            loss=self.loss,
-            fit_intercept=False,
-            dual=True,
-            max_iter=100_000,
-            random_state=self.random_state,
-        )
+        svm = _linear_svm(self.C, self.loss, self.random_state, fit_intercept=False)
         return svm.fit(tangent, sign).coef_[0]
 
 
@@ -166,20 +160,64 @@ class EuclideanSVC(_OneVsRest):
         self.random_state = random_state
 
     def _fit_binary(self, X: np.ndarray, positive: np.ndarray) -> Score:  # noqa: N803
-        svm = LinearSVC(
-            C=self.C, loss=self.loss, dual=True, max_iter=100_000, random_state=self.random_state
-        )
-        return svm.fit(X, np.where(positive, 1, -1)).decision_function
+        svm = _linear_svm(self.C, self.loss, self.random_state, fit_intercept=True)
+        svm.fit(X, np.where(positive, 1, -1))
+        return LinearScore(svm.coef_[0], float(svm.intercept_[0]))
 
 
-class _GeodesicScore:
-    """⟨log_p(x), w⟩."""
+@dataclass(frozen=True)
+class GeodesicScore:
+    """⟨log_p(x), w⟩: the signed height over the geodesic through p with normal w."""
 
-    def __init__(self, p: np.ndarray, w: np.ndarray, curvature: float):
-        self.p, self.w, self.curvature = p, w, curvature
+    p: np.ndarray
+    w: np.ndarray
+    curvature: float
 
     def __call__(self, points: np.ndarray) -> np.ndarray:
+        """Scores of points (n, d), shape (n,)."""
         return log_map(self.p, points, self.curvature) @ self.w
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers."""
+        return {"p": self.p.tolist(), "w": self.w.tolist(), "curvature": self.curvature}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "GeodesicScore":
+        """The inverse of `to_json`."""
+        return cls(np.array(content["p"]), np.array(content["w"]), float(content["curvature"]))
+
+
+@dataclass(frozen=True)
+class LinearScore:
+    """⟨x, w⟩ + intercept."""
+
+    w: np.ndarray
+    intercept: float
+
+    def __call__(self, points: np.ndarray) -> np.ndarray:
+        """Scores of points (n, d), shape (n,)."""
+        return points @ self.w + self.intercept
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers."""
+        return {"w": self.w.tolist(), "intercept": self.intercept}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "LinearScore":
+        """The inverse of `to_json`."""
+        return cls(np.array(content["w"]), float(content["intercept"]))
+
+
+def _linear_svm(C: float, loss: str, random_state: Any, fit_intercept: bool) -> LinearSVC:  # noqa: N803
+    return LinearSVC(
+        C=C,
+        loss=loss,
+        # the squared hinge is smooth, and its primal problem is solved to the end
+        dual=loss == "hinge",
+        fit_intercept=fit_intercept,
+        max_iter=100_000,
+        random_state=random_state,
+    )
 
 
 def _hard_margin(rows: np.ndarray) -> np.ndarray:

@@ -1,10 +1,12 @@
 """Figures of the Poincaré disc: points, hulls with geodesic edges, bins."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
@@ -69,3 +71,20 @@ def draw_bins(axes: Any, bins: np.ndarray, quantizer: Quantizer, color: str = PA
     axes.add_collection(
         PolyCollection(list(outlines), facecolor=(color, 0.45), edgecolor=color, linewidth=0.5)
     )
+
+
+def draw_regions(
+    axes: Any, model: Any, colors: Mapping[Any, str], radius: float, cells: int = 160
+) -> None:
+    """The classifier's regions within radius R, lightly shaded, stronger where it is surer."""
+    ticks = np.linspace(-radius, radius, cells)
+    grid = np.stack(np.meshgrid(ticks, ticks), axis=-1)
+    inside = np.hypot(grid[..., 0], grid[..., 1]) < radius
+    probabilities = model.predict_proba(grid[inside])
+    best = probabilities.argmax(axis=1)
+    image = np.zeros((cells, cells, 4))
+    shades = np.array([to_rgba(colors[c]) for c in model.classes_])[best]
+    shades[:, 3] = 0.22 * probabilities[np.arange(len(best)), best]
+    image[inside] = shades
+    extent = (-radius, radius, -radius, radius)
+    axes.imshow(image, extent=extent, origin="lower", interpolation="none", zorder=0)

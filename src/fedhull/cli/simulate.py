@@ -1,0 +1,148 @@
+"""`fedhull simulate` and `fedhull predict`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from fedhull.cli.console import JsonFlag, out, prepare_kernels, print_json, progress_bar
+
+LabelOption = Annotated[str, typer.Option(help="Column (or obs key) that holds the classes.")]
+_STAGES = ("hulls", "protocol", "grouping", "learning")
+
+
+def simulate(
+    dataset: Annotated[str, typer.Option(help="A built-in name, or an .npz/.csv/.parquet/.h5ad.")],
+    clients: Annotated[int, typer.Option(help="Number of sites, L.")],
+    epsilon: Annotated[float, typer.Option(help="Width of a bin, ε.")],
+    radius: Annotated[
+        float | None, typer.Option(help="R; without it, the smallest that holds all points.")
+    ] = None,
+    curvature: Annotated[float, typer.Option(help="k; the space has curvature −k.")] = 1.0,
+    method: Annotated[
+        str, typer.Option(help="lorentz, poincare-svm or euclidean-svm.")
+    ] = "lorentz",
+    grouping: Annotated[
+        str, typer.Option(help="matching, kernighan-lin or spectral.")
+    ] = "matching",
+    guard: Annotated[
+        str, typer.Option(help="none, edit, trim:F or edit+trim:F.")
+    ] = "edit+trim:0.02",
+    label_code: Annotated[str, typer.Option(help="auto, binary or bose-chowla:H.")] = "auto",
+    partition: Annotated[str, typer.Option(help="iid, dirichlet:A or column:NAME.")] = "iid",
+    switch_labels: Annotated[
+        bool, typer.Option("--switch-labels", help="Every site numbers its classes its own way.")
+    ] = False,
+    trials: Annotated[int, typer.Option(help="How often, with other seeds.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of every random choice but keys.")] = 0,
+    test_size: Annotated[float, typer.Option(help="Share of points kept for testing.")] = 0.15,
+    split_seed: Annotated[
+        int | None, typer.Option(help="Use this one split in all trials.")
+    ] = None,
+    baselines: Annotated[
+        bool, typer.Option("--baselines", help="Also pooled data and the paper's methods.")
+    ] = False,
+    drop: Annotated[
+        str | None, typer.Option(help="N@STEP: N sites vanish before share, upload or unmask.")
+    ] = None,
+    label: LabelOption = "label",
+    model: Annotated[
+        Path | None, typer.Option("--model", help="Write the first trial's model here.")
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Run a federated study over a data set, every message through the real protocol."""
+    from fedhull.data.datasets import load_column, load_dataset
+    from fedhull.learn.model import save_model
+    from fedhull.simulation.simulate import simulate as run
+
+    prepare_kernels(quiet=json)
+    column = partition.removeprefix("column:") if partition.startswith("column:") else None
+    x, y = load_dataset(dataset, label, seed, without=column)
+    owners: Any = partition if column is None else load_column(dataset, column)
+    with progress_bar(quiet=json) as bar:
+        stages = len(_STAGES) + baselines
+        task = bar.add_task("starting", total=max(1, trials) * stages)
+
+        def report(trial: int, stage: str) -> None:
+            bar.update(task, description=f"trial {trial + 1}: {stage}", advance=1)
+
+        result = run(
+            x, y, clients=clients, epsilon=epsilon, radius=radius, curvature=curvature,
+            method=method, grouping=grouping, guard=guard, label_code=label_code,
+            partition=owners, switch_labels=switch_labels, trials=trials, seed=seed,
+            test_size=test_size, split_seed=split_seed, baselines=baselines, drop=drop,
+            report=report,
+        )  # fmt: skip
+    numbers = result.to_json()
+    if model is not None:
+        save_model(result.model, model)
+        numbers["model"] = str(model)
+    if json:
+        print_json(numbers)
+        return
+    print_simulation(numbers)
+    if model is not None:
+        out.print(f"Model: {model}", highlight=False)
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    data: Annotated[str, typer.Argument(help="An .npz, .csv, .parquet or .h5ad file.")],
+    label: LabelOption = "label",
+    json: JsonFlag = False,
+) -> None:
+    """Classes of the points in a file, one line each; the label column, if any, is ignored."""
+    from fedhull.data.files import load_points
+    from fedhull.learn.model import load_model
+
+    predicted = load_model(model).predict(load_points(data, label)).tolist()
+    if json:
+        print_json({"classes": predicted})
+        return
+    for name in predicted:
+        typer.echo(name)
+
+
+def print_simulation(numbers: dict[str, Any]) -> None:
+    """The result of a simulation as tables and sentences."""
+    table = Table(title="Accuracy on the test points, percent")
+    for column in ("method", "mean", "± 95 %", "trials"):
+        table.add_column(column, justify="left" if column == "method" else "right")
+    for name, score in numbers["accuracy"].items():
+        table.add_row(
+            _DESCRIPTIONS.get(name, name),
+            f"{score['mean']:.2f}",
+            f"{score['ci95']:.2f}" if len(score["trials"]) > 1 else "",
+            str(len(score["trials"])),
+        )
+    out.print(table)
+    leakage = numbers["leakage"]
+    vanished = f" {numbers['dropped']} vanished." if numbers["dropped"] else ""
+    out.print(
+        f"Sites: {numbers['survivors']} in the sum.{vanished}\n"
+        f"Leakage: {leakage['points_sent']:.0f} of {leakage['points_total']:.0f} points "
+        f"({leakage['ratio']:.1%}) left, as bins; the largest hull has {leakage['max_hull']}.\n"
+        f"Bytes up per site: {numbers['bytes_up_per_client']:,} (label code "
+        f"{numbers['label_code']}, field of {numbers['field_bits']} bits, "
+        f"{numbers['bins']:,} bins).\n"
+        f"Hulls at the server equal the sites': {'yes' if numbers['decoded_exactly'] else 'NO'}; "
+        f"in the right class: {numbers['grouping_correct']:.1%}.\n"
+        "Seconds: "
+        + ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in numbers["seconds"].items()),
+        highlight=False,
+    )
+
+
+_DESCRIPTIONS = {
+    "FL": "FL, federated",
+    "C": "C, the same method on pooled data",
+    "CP": "CP, Poincaré SVM, pooled",
+    "CE": "CE, Euclidean SVM, pooled",
+    "FLP": "FLP, Poincaré SVM, federated (paper)",
+    "FLE": "FLE, Euclidean SVM, federated",
+    "CH-CP": "CH-CP, Poincaré SVM, pooled hulls",
+    "CH-CE": "CH-CE, Euclidean SVM, pooled hulls",
+    "majority": "always the largest class",
+}

@@ -1,0 +1,149 @@
+"""Points and labels from files: .npz, .csv, .parquet, .h5ad. Never pickle."""
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedhull.errors import FedhullError, InvalidInput, MissingExtra
+
+
+def load_file(
+    path: str | Path, label: str = "label", without: str | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points x (n, d) and labels y (n,) of a file.
+
+    .npz holds `x` and `y`; .csv and .parquet coordinate columns and a label column; .h5ad
+    ``obsm['X_poincare']`` and the label in ``obs``. The column `without` is no coordinate.
+    """
+    columns = _read(path)
+    if label not in columns and not (columns.npz and label == "label"):
+        raise InvalidInput(
+            f"{path} has no column {label!r}; it has {', '.join(columns.names)}. Name the one with "
+            f"the classes by --label"
+        )
+    points = columns.points(leave_out={label, without})
+    return check_data(points, columns.get("y" if columns.npz else label), str(path))
+
+
+def load_points(path: str | Path, label: str = "label") -> np.ndarray:
+    """Only the points of a file; a label column is left out if there is one."""
+    points = _read(path).points(leave_out={label})
+    return check_data(points, np.zeros(len(points)), str(path))[0]
+
+
+def read_column(path: str | Path, column: str) -> np.ndarray:
+    """One column of a file that says something else about each point, such as its donor."""
+    columns = _read(path)
+    if column not in columns:
+        raise InvalidInput(f"{path} has no column {column!r}; it has {', '.join(columns.names)}")
+    return np.asarray(columns.get(column))
+
+
+def check_data(x: Any, y: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """A float array (n, d) and as many labels, none missing."""
+    try:
+        points = np.asarray(x, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name}: the coordinates must be numbers") from None
+    labels = np.asarray(y)
+    if points.ndim != 2 or labels.shape != (len(points),):
+        raise InvalidInput(
+            f"{name}: x must have shape (n, d) and y shape (n,), got {points.shape} and "
+            f"{labels.shape}"
+        )
+    if len(points) == 0:
+        raise InvalidInput(f"{name}: there are no points")
+    bad = ~np.isfinite(points).all(axis=1)
+    if bad.any():
+        raise InvalidInput(f"{name}: row {int(bad.argmax())} holds NaN or infinity")
+    if labels.dtype.kind == "f":
+        if not np.isfinite(labels).all():
+            row = int((~np.isfinite(labels)).argmax())
+            raise InvalidInput(f"{name}: a label is missing in row {row}")
+        if (labels == labels.astype(np.int64)).all():
+            labels = labels.astype(np.int64)
+    if labels.dtype.kind == "O":
+        labels = labels.astype(str)
+    return points, labels
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """What a file holds: named columns, and the points, if they are kept apart from them."""
+
+    named: dict[str, Any]
+    separate_points: Any = None
+    npz: bool = False
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.named
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all columns."""
+        return [str(name) for name in self.named]
+
+    def get(self, name: str) -> Any:
+        """A column, missing entries left as they are."""
+        return self.named[name]
+
+    def points(self, leave_out: set[str | None]) -> Any:
+        """The coordinates: all columns but those left out, or what is kept apart."""
+        if self.separate_points is not None:
+            return self.separate_points
+        return np.column_stack([v for name, v in self.named.items() if name not in leave_out])
+
+
+def _read(path: str | Path) -> _Columns:
+    path = Path(path)
+    readers = {".npz": _npz, ".csv": _table, ".parquet": _table, ".h5ad": _h5ad}
+    if path.suffix not in readers:
+        raise InvalidInput(
+            f"{path} must end in {', '.join(readers)}, or name a built-in data set; "
+            f"got {path.suffix or 'no ending'!r}"
+        )
+    if not path.is_file():
+        raise InvalidInput(f"{path} does not exist")
+    try:
+        return readers[path.suffix](path)
+    except FedhullError:
+        raise
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as problem:
+        raise InvalidInput(f"{path} cannot be read: {problem}") from None
+
+
+def _npz(path: Path) -> _Columns:
+    with np.load(path, allow_pickle=False) as file:
+        if "x" not in file:
+            raise InvalidInput(f"{path} must hold 'x' (and 'y'), it holds {sorted(file)}")
+        columns = {name: file[name] for name in file if name != "x"}
+        return _Columns(columns, file["x"], npz="y" in columns)
+
+
+def _table(path: Path) -> _Columns:
+    if path.suffix == ".csv":
+        from pyarrow.csv import read_csv
+
+        table = read_csv(path)
+    else:
+        from pyarrow.parquet import read_table
+
+        table = read_table(path)
+    return _Columns({name: np.array(table.column(name).to_pylist()) for name in table.column_names})
+
+
+def _h5ad(path: Path) -> _Columns:
+    try:
+        import anndata
+    except ImportError:
+        raise MissingExtra(
+            "reading .h5ad files needs anndata: pip install 'fedhull[anndata]'"
+        ) from None
+    data = anndata.read_h5ad(path, backed="r")
+    if "X_poincare" not in data.obsm:
+        raise InvalidInput(f"{path} has no obsm['X_poincare']; embed the cells in the disc first")
+    columns = {str(name): np.asarray(data.obs[name]) for name in data.obs.columns}
+    return _Columns(columns, np.asarray(data.obsm["X_poincare"]))

@@ -1,0 +1,1 @@
+"""Whole federated studies in one process, every message through the real protocol."""

@@ -1,0 +1,196 @@
+"""Whole studies in one process: exact, reproducible, and as good as the paper says and we claim."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from sklearn.model_selection import train_test_split
+
+import fedhull
+from fedhull.data.datasets import load_dataset
+from fedhull.errors import BelowThreshold, InvalidInput, OutsideRadius
+from fedhull.learn.model import published_names
+from fedhull.protocol.sizes import bytes_up
+
+TREE = fedhull.make_tree(1200, lineages=4, seed=0)
+
+
+def run(**options):
+    return fedhull.simulate(TREE.x, TREE.y, **{"clients": 4, "epsilon": 0.1, **options})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"switch_labels": True, "guard": "none"},
+        {"method": "poincare-svm", "grouping": "spectral"},
+        {"method": "euclidean-svm", "label_code": "bose-chowla:6"},
+        {"partition": "dirichlet:1.0", "clients": 5, "seed": 3},
+        {"epsilon": 2.0, "guard": "trim:0.1"},
+        {"drop": "1@share"},
+        {"drop": "1@upload"},
+        {"drop": "1@unmask"},
+    ],
+    ids=str,
+)
+def test_the_server_decodes_exactly_what_was_sent(options):
+    result = run(**options)
+    numbers = result.to_json()
+    assert numbers["decoded_exactly"] is True
+    assert numbers["accuracy"]["FL"]["mean"] > 60
+    json.dumps(numbers)
+
+
+def test_switched_labels_change_nothing():
+    plain, switched = (run(switch_labels=s, trials=3).accuracy["FL"] for s in (False, True))
+    assert plain == switched
+
+
+def test_same_seed_same_result_up_to_the_random_labels():
+    a, b = (run(trials=2, seed=5).to_json() for _ in range(2))
+    for key in ("accuracy", "leakage", "bytes_up_per_client", "grouping_correct"):
+        assert a[key] == b[key]
+
+
+def test_dropped_sites_are_missing_from_the_sum():
+    result = run(drop="1@upload")
+    trial = result.trials[0]
+    assert len(trial.survivors) == 3
+    assert result.to_json()["dropped"] == 1
+    assert trial.points_total < len(TREE.x) * 0.85
+    with pytest.raises(BelowThreshold):
+        run(drop="2@upload")
+
+
+def test_baselines_are_all_there():
+    accuracy = run(baselines=True).accuracy
+    expected = {"FL", "C", "CP", "CE", "FLP", "FLE", "CH-CP", "CH-CE", "majority"}
+    assert set(accuracy) == expected
+    assert accuracy["majority"]["mean"] < accuracy["FL"]["mean"]
+
+
+def test_every_client_gets_the_model_and_can_name_its_classes():
+    trial = run(switch_labels=True).trials[0]
+    for site in trial.sites:
+        client = trial.session.clients[site.name]
+        names = published_names(client.result, client.label_of_class, site.classes)
+        # the server's classes, in this client's words, are the classes themselves
+        assert sorted(names.values()) == sorted(site.classes)
+        speaks = {int(c): str(n) for c, n in enumerate(trial.model.classes_)}
+        assert all(speaks[c] == name for c, name in names.items())
+
+
+def test_bytes_are_those_that_were_predicted():
+    trial = run().trials[0]
+    study = trial.session.study
+    announced = sum(
+        -(-len({j for bins in site.hulls for j in bins}) // 8) * 8 for site in trial.sites
+    )
+    for name, measured in trial.bytes_up.items():
+        assert bytes_up(study, name, announced) == measured
+
+
+def test_progress_is_reported():
+    told = []
+    run(trials=2, baselines=True, report=lambda trial, stage: told.append((trial, stage)))
+    stages = ["hulls", "protocol", "grouping", "learning", "baselines"]
+    assert told == [(t, s) for t in range(2) for s in stages]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"clients": 1}, InvalidInput, "clients must be"),
+        ({"epsilon": -1}, InvalidInput, "epsilon must be"),
+        ({"radius": 0.5}, OutsideRadius, "row"),
+        ({"radius": 2.0}, InvalidInput, "radius must be below"),
+        ({"method": "magic"}, InvalidInput, "method must be one of"),
+        ({"grouping": "magic"}, InvalidInput, "grouping must be one of"),
+        ({"guard": "magic"}, InvalidInput, "guard must be"),
+        ({"label_code": "magic"}, InvalidInput, "label code must be"),
+        ({"partition": "magic"}, InvalidInput, "partition must be"),
+        ({"partition": [0, 1]}, InvalidInput, "partition names 2 owners"),
+        ({"trials": 0}, InvalidInput, "trials must be"),
+        ({"seed": -1}, InvalidInput, "seed must be"),
+        ({"test_size": 1.5}, InvalidInput, "test_size must be"),
+        ({"drop": "x"}, InvalidInput, "drop must be N@STEP"),
+        ({"drop": "4@upload"}, InvalidInput, "leaves none"),
+        ({"drop": "1@lunch"}, InvalidInput, "drop must be N@STEP"),
+    ],
+)
+def test_bad_settings_are_refused_in_a_sentence(options, error, words):
+    with pytest.raises(error, match=words):
+        run(**options)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "words"),
+    [
+        ([[0.1, 0.2]], [1], "two classes"),
+        ([[0.1, 0.2], [2.0, 0.0]], [0, 1], "inside the Poincaré ball"),
+        ([[0.1, np.nan], [0.2, 0.0]], [0, 1], "row 0 holds NaN"),
+        ([[0.1, 0.2, 0.3], [0.1, 0.0, 0.0]], [0, 1], r"shape \(n, 2\)"),
+        ([[0.1, 0.2]], [0, 1], "shape"),
+        ([], [], "shape"),
+    ],
+)
+def test_bad_data_are_refused_in_a_sentence(x, y, words):
+    with pytest.raises(InvalidInput, match=words):
+        fedhull.simulate(x, y, clients=3, epsilon=0.1)
+
+
+needs_data = pytest.mark.skipif(
+    "FEDHULL_DATA_DIR" not in os.environ,
+    reason="FEDHULL_DATA_DIR does not name a folder with the published data sets",
+)
+
+
+@needs_data
+def test_the_papers_olsson_row():
+    x, y = load_dataset("olsson")
+    accuracy = fedhull.simulate(
+        x, y, clients=3, epsilon=0.01, split_seed=3, trials=10, method="poincare-svm",
+        grouping="spectral", guard="none", baselines=True,
+    ).accuracy  # fmt: skip
+    assert accuracy["CP"]["mean"] == pytest.approx(79.17, abs=0.005)
+    assert accuracy["CE"]["mean"] == pytest.approx(68.75, abs=0.005)
+    assert accuracy["FLP"]["mean"] == pytest.approx(86.04, abs=2)
+    assert accuracy["FLE"]["mean"] == pytest.approx(75.0, abs=4)
+
+
+def with_our_defaults(name, clients, trials):
+    """(federated, centralised) mean accuracy over the same splits, and the share of points sent."""
+    x, y = load_dataset(name)
+    result = fedhull.simulate(x, y, clients=clients, epsilon=0.01, trials=trials)
+    assert result.to_json()["decoded_exactly"]
+    central = []
+    for seed in range(trials):
+        train, test = train_test_split(np.arange(len(y)), test_size=0.15, random_state=seed)
+        model = fedhull.LorentzClassifier().fit(x[train], y[train])
+        central.append(100 * model.score(x[test], y[test]))
+    return result.accuracy["FL"]["mean"], np.mean(central), result.leakage["ratio"]
+
+
+@needs_data
+def test_olsson_with_our_defaults():
+    federated, central, _ = with_our_defaults("olsson", 3, trials=10)
+    assert federated >= 95
+    assert federated >= central - 1.5
+
+
+@needs_data
+@pytest.mark.slow
+def test_paul_with_our_defaults():
+    federated, central, _ = with_our_defaults("paul", 3, trials=5)
+    assert federated >= central - 1.5
+
+
+@needs_data
+@pytest.mark.slow
+@pytest.mark.parametrize(("clients", "most_sent"), [(3, 0.03), (10, 0.07)])
+def test_fashion_mnist_with_our_defaults(clients, most_sent):
+    federated, central, sent = with_our_defaults("fashion-mnist", clients, trials=1)
+    assert federated >= central - 1.5
+    assert sent <= most_sent
