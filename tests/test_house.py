@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "learn": {"disc", "errors"},
     "simulation": {"codes", "data", "disc", "engines", "errors", "learn", "protocol"},
     "report": {"disc", "errors"},
-    "reproduce": {"data", "disc", "errors", "report"},
+    "reproduce": {"data", "disc", "errors", "learn", "report"},
     "bench": {"codes", "data", "disc", "errors", "protocol", "simulation"},
 }
 MAY_IMPORT["cli"] = set(MAY_IMPORT)

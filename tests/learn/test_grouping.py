@@ -6,40 +6,20 @@ from hypothesis import given, settings
 from strategies import seeds
 
 import fedhull
-from fedhull.data.partition import partition
+from fedhull.disc.link import hull_distance
 from fedhull.errors import InvalidInput
-from fedhull.learn.grouping import group_hulls, mean_distances
-from fedhull.simulation.trial import _share_matched
+from fedhull.learn.grouping import group_hulls, mean_distances, share_matched
+from fedhull.reproduce.grouping import measure_grouping, random_study
 
 
-def random_study(seed, spread=0.5):
-    """Hulls, owners and true classes of a study with missing classes and unequal shares."""
-    rng = np.random.default_rng(seed)
-    n_classes, n_clients = rng.integers(2, 9), rng.integers(3, 21)
-    y = rng.integers(0, n_classes, 400 * n_classes)
-    angle = 2 * np.pi * (np.arange(n_classes) + rng.uniform(-0.2, 0.2, n_classes)) / n_classes
-    centres = np.tanh(rng.uniform(0.75, 1.5, n_classes))[:, None] * np.column_stack(
-        (np.cos(angle), np.sin(angle))
-    )
-    gap = 1 - (centres[y] ** 2).sum(axis=1, keepdims=True)
-    x = fedhull.exp_map(centres[y], spread * rng.standard_normal((len(y), 2)) * gap / 2)
-    owner = partition(y, int(n_clients), "dirichlet:0.5", seed)
-    hulls, owners, truth = [], [], []
-    for client in range(n_clients):
-        present = [c for c in range(n_classes) if ((owner == client) & (y == c)).any()]
-        missing = rng.permutation(present)[: rng.integers(0, n_classes // 3 + 1)]
-        for c in rng.permutation([c for c in present if c not in missing]):
-            points = x[(owner == client) & (y == c)]
-            hulls.append(points[fedhull.minimal_hull(points)])
-            owners.append(client)
-            truth.append(int(c))
-    return hulls, owners, truth
+def study(seed, spread=0.5):
+    return random_study(spread, np.random.default_rng(seed))
 
 
 @given(seeds)
 @settings(max_examples=40)
 def test_matching_never_puts_two_hulls_of_a_client_together(seed):
-    hulls, owners, truth = random_study(seed, spread=1.5)
+    hulls, owners, truth = study(seed, spread=1.5)
     groups = group_hulls(hulls, owners, len(set(truth)))
     pairs = list(zip(owners, groups.tolist(), strict=True))
     assert len(set(pairs)) == len(pairs)
@@ -48,36 +28,64 @@ def test_matching_never_puts_two_hulls_of_a_client_together(seed):
 def test_matching_finds_separable_classes():
     shares = []
     for seed in range(40):
-        hulls, owners, truth = random_study(seed)
-        shares.append(_share_matched(group_hulls(hulls, owners, len(set(truth))), truth))
+        hulls, owners, truth = study(seed)
+        shares.append(share_matched(group_hulls(hulls, owners, len(set(truth))), truth))
     assert np.mean(shares) >= 0.98
 
 
 def test_matching_is_at_least_as_good_as_spectral():
     scores = {"matching": [], "spectral": []}
     for seed in range(15):
-        hulls, owners, truth = random_study(seed, spread=0.8)
+        hulls, owners, truth = study(seed, spread=0.8)
         for method, found in scores.items():
             groups = group_hulls(hulls, owners, len(set(truth)), method)
-            found.append(_share_matched(groups, truth))
+            found.append(share_matched(groups, truth))
     assert np.mean(scores["matching"]) >= np.mean(scores["spectral"])
 
 
 def test_all_methods_agree_on_two_plain_classes():
     a, b = np.array([[0.8, 0.0], [0.7, 0.1]]), np.array([[-0.8, 0.0], [-0.7, 0.1]])
     for method in ("matching", "spectral", "kernighan-lin"):
-        groups = group_hulls([a, b, b, a, a, b], [0, 0, 1, 1, 2, 2], 2, method)
-        assert groups.tolist() == [0, 1, 1, 0, 0, 1]
+        for between in ("mean", "hull"):
+            hulls, owners = [a, b, b, a, a, b], [0, 0, 1, 1, 2, 2]
+            groups = group_hulls(hulls, owners, 2, method, between=between)
+            assert groups.tolist() == [0, 1, 1, 0, 0, 1]
+
+
+def test_hull_distance_is_the_shortest_of_a_dense_search():
+    rng = np.random.default_rng(0)
+    t = np.linspace(0, 1, 80)
+    for _ in range(20):
+        hulls = []
+        for centre in rng.uniform(-0.6, 0.6, (2, 2)):
+            points = fedhull.mobius_add(centre, 0.3 * rng.uniform(-1, 1, (6, 2)))
+            hulls.append(points[fedhull.minimal_hull(points)])
+        found = hull_distance(*hulls)
+        edges = [
+            np.concatenate(
+                [fedhull.geodesic(a, b, t) for a, b in zip(h, np.roll(h, -1, 0), strict=True)]
+            )
+            for h in hulls
+        ]
+        dense = fedhull.pairwise_distance(*edges).min()
+        joint = np.concatenate(hulls)
+        apart = set(fedhull.minimal_hull(joint).tolist())
+        assert found <= dense + 1e-12
+        if found > 0:
+            assert dense - found < 0.02
+        else:
+            # they meet: their boundaries cross, or one lies inside the other
+            assert dense < 0.05 or apart <= set(range(len(hulls[0]))) or min(apart) >= len(hulls[0])
 
 
 def test_grouping_is_deterministic():
-    hulls, owners, truth = random_study(3, spread=1.5)
+    hulls, owners, truth = study(3, spread=1.5)
     runs = [group_hulls(hulls, owners, len(set(truth))).tolist() for _ in range(2)]
     assert runs[0] == runs[1]
 
 
 def test_mean_distances_are_those_of_equation_10():
-    hulls, _, _ = random_study(0)
+    hulls, _, _ = study(0)
     table = mean_distances(hulls[:5])
     for i in range(5):
         for j in range(5):
@@ -91,7 +99,7 @@ def test_a_thousand_clients_are_grouped():
     centres = 0.8 * np.column_stack((np.cos(angle), np.sin(angle)))
     hulls = [c + 0.02 * rng.standard_normal((4, 2)) for _ in range(1000) for c in centres]
     groups = group_hulls(hulls, np.repeat(np.arange(1000), 10), 10)
-    assert _share_matched(groups, list(range(10)) * 1000) == 1.0
+    assert share_matched(groups, list(range(10)) * 1000) == 1.0
 
 
 def test_what_cannot_be_grouped_is_refused():
@@ -102,3 +110,13 @@ def test_what_cannot_be_grouped_is_refused():
         group_hulls([point] * 3, [0, 0, 0], 2)
     with pytest.raises(InvalidInput, match="grouping must be"):
         group_hulls([point] * 3, [0, 1, 2], 2, "magic")
+
+
+def test_the_measurement_covers_every_method_and_spread():
+    told = []
+    result = measure_grouping(6, seed=0, advance=told.append)
+    assert sum(told) == 18
+    assert [row["spread"] for row in result["rows"]] == [0.3, 0.6, 1.0]
+    for row in result["rows"]:
+        assert {"matching", "spectral"} <= set(row["methods"])
+        assert row["methods"]["matching"]["mean"] >= 0.95

@@ -96,3 +96,41 @@ def complexity(
         highlight=False,
     )
     out.print(f"Written: {folder}/complexity.json, .png, .svg", highlight=False)
+
+
+@reproduce_app.command()
+def grouping(
+    quick: Annotated[bool, typer.Option("--quick", help="20 studies in place of 200.")] = False,
+    seed: SeedOption = 0,
+    json: JsonFlag = False,
+) -> None:
+    """The share of hulls put into the right class, three methods, over random studies."""
+    from fedhull.reproduce.grouping import (
+        FULL_STUDIES,
+        QUICK_STUDIES,
+        SPREADS,
+        measure_grouping,
+    )
+
+    n_studies = QUICK_STUDIES if quick else FULL_STUDIES
+    prepare_kernels(quiet=json)
+    with progress_bar(quiet=json) as bar:
+        task = bar.add_task("Random studies", total=n_studies * len(SPREADS))
+        result = measure_grouping(n_studies, seed, lambda n: bar.advance(task, n))
+    if json:
+        print_json(result)
+        return
+    table = Table(title=f"Hulls in the right class, {n_studies} random studies for each row")
+    for column in ("spread of a class", "method", "mean", "least", "studies"):
+        table.add_column(column, justify="left" if column == "method" else "right")
+    for row in result["rows"]:
+        for method, found in row["methods"].items():
+            table.add_row(
+                f"{row['spread']:g}",
+                method,
+                f"{found['mean']:.4f}",
+                f"{found['least']:.3f}",
+                str(found["studies"]),
+            )
+    out.print(table)
+    out.print("kernighan-lin is for two classes only, hence fewer studies.", highlight=False)

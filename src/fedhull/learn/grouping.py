@@ -7,7 +7,7 @@ are all of different classes.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any, Literal
 
 import networkx as nx
@@ -15,15 +15,19 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import SpectralClustering
 
+from fedhull.disc.link import hull_distance
 from fedhull.disc.maps import pairwise_distance
 from fedhull.disc.models import poincare_to_hyperboloid
 from fedhull.errors import InvalidInput
 
 Method = Literal["matching", "kernighan-lin", "spectral"]
+Between = Literal["mean", "hull"]
 
 # The paper's settings: two hulls of one client are tied by a hundredth of the weakest tie.
 _SIBLING_SHARE = 0.01
 _RESTARTS, _MOST_ROUNDS = 20, 50
+# Hulls that meet count as this close.
+_TOUCHING = 1e-3
 # Restarts from every client's hulls are tried for studies up to this size.
 _MANY_HULLS = 2_000
 
@@ -35,8 +39,12 @@ def group_hulls(
     method: Method = "matching",
     curvature: float = 1.0,
     seed: int = 0,
+    between: Between = "mean",
 ) -> np.ndarray:
     """The group, 0..n_groups−1, of each hull; `clients[i]` says whose hull i is.
+
+    `between` is the distance of two hulls that spectral and kernighan-lin use: the mean over their
+    points (eq. 10), or, as "hull", the exact distance between the hulls. Matching uses centres.
 
     >>> a, b = np.array([[0.8, 0.0]]), np.array([[-0.8, 0.0]])
     >>> group_hulls([a, b, b, a], clients=[0, 0, 1, 1], n_groups=2).tolist()
@@ -46,9 +54,9 @@ def group_hulls(
     if method == "matching":
         groups = _matching(hulls, owners, n_groups, curvature, seed)
     elif method == "spectral":
-        groups = _spectral(hulls, owners, n_groups, curvature, seed)
+        groups = _spectral(_weights(hulls, curvature, between), owners, n_groups, seed)
     elif method == "kernighan-lin":
-        groups = _kernighan_lin(hulls, n_groups, curvature, seed)
+        groups = _kernighan_lin(_weights(hulls, curvature, between), n_groups, seed)
     else:
         raise InvalidInput(
             f"grouping must be 'matching', 'kernighan-lin' or 'spectral', got {method!r}"
@@ -68,35 +76,49 @@ def mean_distances(hulls: Sequence[np.ndarray], curvature: float = 1.0) -> np.nd
     return sums / counts[:, None] / counts[None, :]
 
 
-def _weights(hulls: Sequence[np.ndarray], curvature: float) -> np.ndarray:
-    """The paper's edge weights, one over the mean distance."""
-    distances = mean_distances(hulls, curvature)
-    np.fill_diagonal(distances, 1.0)
-    weights = 1.0 / np.maximum(distances, 1e-12)
+def share_matched(groups: np.ndarray, truth: list[Any]) -> float:
+    """The share of hulls in the right group, groups and classes paired as well as possible."""
+    _, classes = np.unique(truth, return_inverse=True)
+    table = np.zeros((groups.max() + 1, classes.max() + 1))
+    np.add.at(table, (groups, classes), 1)
+    rows, columns = linear_sum_assignment(-table)
+    return float(table[rows, columns].sum() / len(truth))
+
+
+def hull_distances(hulls: Sequence[np.ndarray], curvature: float = 1.0) -> np.ndarray:
+    """Exact distance between every two hulls, shape (n, n); 0 where they meet."""
+    table = np.zeros((len(hulls), len(hulls)))
+    for i, j in combinations(range(len(hulls)), 2):
+        table[i, j] = table[j, i] = hull_distance(hulls[i], hulls[j], curvature)
+    return table
+
+
+def _weights(hulls: Sequence[np.ndarray], curvature: float, between: Between) -> np.ndarray:
+    """The paper's edge weights, one over the distance."""
+    if between not in ("mean", "hull"):
+        raise InvalidInput(f"between must be 'mean' or 'hull', got {between!r}")
+    measure = mean_distances if between == "mean" else hull_distances
+    distances = measure(hulls, curvature)
+    weights = 1.0 / np.maximum(distances, _TOUCHING)
     np.fill_diagonal(weights, 0.0)
     return weights
 
 
-def _kernighan_lin(
-    hulls: Sequence[np.ndarray], n_groups: int, curvature: float, seed: int
-) -> np.ndarray:
+def _kernighan_lin(weights: np.ndarray, n_groups: int, seed: int) -> np.ndarray:
     if n_groups != 2:
         raise InvalidInput(
             f"kernighan-lin grouping is for two classes, this study has {n_groups}; "
             f"use 'matching' or 'spectral'"
         )
-    graph = nx.from_numpy_array(_weights(hulls, curvature))
+    graph = nx.from_numpy_array(weights)
     _, second = nx.community.kernighan_lin_bisection(graph, weight="weight", seed=seed)
-    return np.isin(np.arange(len(hulls)), list(second)).astype(int)
+    return np.isin(np.arange(len(weights)), list(second)).astype(int)
 
 
-def _spectral(
-    hulls: Sequence[np.ndarray], owners: np.ndarray, n_groups: int, curvature: float, seed: int
-) -> np.ndarray:
-    weights = _weights(hulls, curvature)
-    siblings = (owners[:, None] == owners[None, :]) & ~np.eye(len(hulls), dtype=bool)
-    weakest = weights[~np.eye(len(hulls), dtype=bool)].min()
-    weights[siblings] = _SIBLING_SHARE * weakest
+def _spectral(weights: np.ndarray, owners: np.ndarray, n_groups: int, seed: int) -> np.ndarray:
+    others = ~np.eye(len(weights), dtype=bool)
+    siblings = (owners[:, None] == owners[None, :]) & others
+    weights = np.where(siblings, _SIBLING_SHARE * weights[others].min(), weights)
     clustering = SpectralClustering(
         n_clusters=n_groups,
         affinity="precomputed",

@@ -1,20 +1,20 @@
 """How well hulls of different clients are sorted into global classes, over random studies.
 
-Each study has 2 to 8 classes and 3 to 20 clients, Dirichlet(0.5) shares, up to a third of the classes
-missing at a client, and labels in an order of the client's own. `spread` is the standard deviation
-of a class around its centre, in hyperbolic distance; centres lie 1.5 to 3 from the origin.
+Each study has 2 to 8 classes and 3 to 20 clients, Dirichlet(0.5) shares, up to a third of the
+classes missing at a client, and labels in an order of the client's own. `spread` is the standard
+deviation of a class around its centre, in hyperbolic distance; centres lie 1.5 to 3 from the
+origin.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from fedhull.data.partition import partition
 from fedhull.disc.hull import minimal_hull
 from fedhull.disc.maps import exp_map
-from fedhull.learn.grouping import group_hulls
+from fedhull.learn.grouping import group_hulls, share_matched
 
 SPREADS = [0.3, 0.6, 1.0]
 FULL_STUDIES, QUICK_STUDIES = 200, 20
@@ -70,12 +70,3 @@ def random_study(
             owners.append(client)
             truth.append(int(c))
     return hulls, owners, truth
-
-
-def share_matched(groups: np.ndarray, truth: list[Any]) -> float:
-    """The share of hulls in the right group, groups and classes paired as well as possible."""
-    _, classes = np.unique(truth, return_inverse=True)
-    table = np.zeros((groups.max() + 1, classes.max() + 1))
-    np.add.at(table, (groups, classes), 1)
-    rows, columns = linear_sum_assignment(-table)
-    return float(table[rows, columns].sum() / len(truth))

@@ -9,14 +9,13 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from sklearn.model_selection import train_test_split
 
 from fedhull.disc.epsilon_hull import epsilon_hull
 from fedhull.disc.hull import minimal_hull
 from fedhull.engines.rehearsal import Rehearsal, rehearse
 from fedhull.errors import InvalidInput
-from fedhull.learn.grouping import group_hulls
+from fedhull.learn.grouping import group_hulls, share_matched
 from fedhull.learn.guard import Guard
 from fedhull.learn.model import model_to_json
 from fedhull.protocol.study import Geometry
@@ -125,7 +124,7 @@ def run_trial(
         points_total=sum(s.points_held for s in sites if s.name in result.survivors),
         max_hull=max(map(len, hulls)),
         bytes_up=session.bytes_up,
-        grouping_correct=_share_matched(groups, truth),
+        grouping_correct=share_matched(groups, truth),
         decoded_exactly=session.decoded_exactly({s.name: s.hulls for s in sites}),
         survivors=result.survivors,
         model=model,
@@ -183,15 +182,6 @@ def _names_of_groups(groups: np.ndarray, truth: list[Any]) -> np.ndarray:
     for group, name in zip(groups.tolist(), truth, strict=True):
         members[group][name] += 1
     return np.array([counts.most_common(1)[0][0] for counts in members])
-
-
-def _share_matched(groups: np.ndarray, truth: list[Any]) -> float:
-    """The share of hulls in the right group, groups and classes paired as well as possible."""
-    _, classes = np.unique(truth, return_inverse=True)
-    table = np.zeros((groups.max() + 1, classes.max() + 1))
-    np.add.at(table, (groups, classes), 1)
-    rows, columns = linear_sum_assignment(-table)
-    return float(table[rows, columns].sum() / len(truth))
 
 
 def _baselines(
