@@ -1,12 +1,14 @@
 """Files and data sets: every format, and a sentence for whatever is wrong with them."""
 
+import hashlib
+
 import anndata
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from fedhull.data.datasets import load_dataset
+from fedhull.data.datasets import download, load_dataset
 from fedhull.data.files import load_file, load_points, read_column
 from fedhull.data.partition import partition
 from fedhull.errors import InvalidInput
@@ -80,7 +82,24 @@ def test_generated_data_sets_have_names_and_unknown_ones_are_refused(monkeypatch
     with pytest.raises(InvalidInput, match="dataset must be one of"):
         load_dataset("nothing")
     with pytest.raises(InvalidInput, match="set FEDHULL_DATA_DIR"):
-        load_dataset("olsson")
+        load_dataset("paul")
+    with pytest.raises(InvalidInput, match="no points in the disc yet"):
+        load_dataset("lung")
+
+
+def test_downloads_are_checked_and_kept(tmp_path):
+    source = tmp_path / "source.npz"
+    source.write_bytes(b"published")
+    checksum = hashlib.sha256(b"published").hexdigest()
+    target = tmp_path / "cache" / "file.npz"
+    with pytest.raises(InvalidInput, match="checksum"):
+        download(source.as_uri(), "0" * 64, target)
+    assert not target.exists()
+    assert download(source.as_uri(), checksum, target).read_bytes() == b"published"
+    source.unlink()
+    assert download(source.as_uri(), checksum, target) == target
+    with pytest.raises(InvalidInput, match="cannot be downloaded"):
+        download(source.as_uri(), checksum, tmp_path / "other.npz")
 
 
 def test_partitions_cover_all_clients_and_keep_classes_whole():

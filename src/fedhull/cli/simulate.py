@@ -123,7 +123,8 @@ def print_simulation(numbers: dict[str, Any]) -> None:
     out.print(
         f"Sites: {numbers['survivors']} in the sum.{vanished}\n"
         f"Leakage: {leakage['points_sent']:.0f} of {leakage['points_total']:.0f} points "
-        f"({leakage['ratio']:.1%}) left, as bins; the largest hull has {leakage['max_hull']}.\n"
+        f"({leakage['ratio']:.1%}) left, as bins; the largest hull has {leakage['max_hull']}. "
+        f"The guard kept {leakage['points_guarded']:.0f} out.\n"
         f"Bytes up per site: {numbers['bytes_up_per_client']:,} (label code "
         f"{numbers['label_code']}, field of {numbers['field_bits']} bits, "
         f"{numbers['bins']:,} bins).\n"

@@ -48,7 +48,7 @@ class HardMarginGeodesic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{len(self.classes_)} class" + ("es" if len(self.classes_) != 1 else "")
             )
         if X.shape[1] != 2:
-            raise InvalidInput(f"X must lie in the disc, shape (n, 2), got shape {X.shape}")
+            raise InvalidInput(f"X must lie in the disc, but has {X.shape[1]} feature(s), not 2")
         k = check_curvature(self.curvature)
         negative, positive = (
             side[minimal_hull(side, k)] for side in (X[y == c] for c in self.classes_)
@@ -71,7 +71,13 @@ class HardMarginGeodesic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
         """The side of the boundary."""
-        return self.classes_[(self.decision_function(X) > 0.0).astype(int)]
+        side = (self.decision_function(X) > 0.0).astype(int)
+        return self.classes_[side]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
 
     def _signed(self, points: np.ndarray) -> np.ndarray:
         return hyperplane_distance(points, self.p_, self.w_, self.curvature)

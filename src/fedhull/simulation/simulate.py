@@ -52,6 +52,7 @@ class Simulation:
             "points_total": total,
             "ratio": sent / total,
             "max_hull": max(t.max_hull for t in self.trials),
+            "points_guarded": float(np.mean([t.points_guarded for t in self.trials])),
         }
 
     def to_json(self) -> dict[str, Any]:

@@ -32,6 +32,7 @@ class Site:
     classes: list[Any]
     hulls: list[list[int]]
     points_held: int
+    points_guarded: int
 
 
 @dataclass
@@ -41,6 +42,7 @@ class Trial:
     accuracy: dict[str, float]
     points_sent: int
     points_total: int
+    points_guarded: int
     max_hull: int
     bytes_up: dict[str, int]
     grouping_correct: float
@@ -122,6 +124,7 @@ def run_trial(
         accuracy,
         points_sent=sum(len(h) for h in hulls),
         points_total=sum(s.points_held for s in sites if s.name in result.survivors),
+        points_guarded=sum(s.points_guarded for s in sites if s.name in result.survivors),
         max_hull=max(map(len, hulls)),
         bytes_up=session.bytes_up,
         grouping_correct=share_matched(groups, truth),
@@ -161,7 +164,9 @@ def _make_sites(
             epsilon_hull(held[kept & (classes_held == c)], geometry.quantizer).tolist()
             for c in classes
         ]
-        sites.append(Site(f"site-{i + 1:04d}", classes.tolist(), hulls, len(held)))
+        sites.append(
+            Site(f"site-{i + 1:04d}", classes.tolist(), hulls, len(held), int((~kept).sum()))
+        )
     return sites
 
 
