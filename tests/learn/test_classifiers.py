@@ -100,6 +100,26 @@ def test_lorentz_boundary_is_where_two_classes_are_equally_likely(seed, intercep
             assert offset == 0.0
 
 
+def test_calibration_makes_overconfident_probabilities_honest():
+    # few points of overlapping classes, hardly any penalty: the plain fit is far too sure
+    def draw(n, rng):
+        y = rng.integers(0, 3, n)
+        angle = 2 * np.pi * y / 3
+        centres = 0.3 * np.column_stack((np.cos(angle), np.sin(angle)))
+        return fedhull.exp_map(centres, 0.3 * rng.standard_normal((n, 2))), y
+
+    losses = np.empty((10, 2))
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        train, (x, y) = draw(30, rng), draw(1000, rng)
+        plain, honest = (LorentzClassifier(C=1e6, calibrate=c).fit(*train) for c in (False, True))
+        assert plain.predict(x).tolist() == honest.predict(x).tolist()
+        for i, model in enumerate((plain, honest)):
+            probability = model.predict_proba(x)[np.arange(1000), y]
+            losses[seed, i] = -np.log(np.maximum(probability, 1e-300)).mean()
+    assert losses[:, 1].mean() < losses[:, 0].mean() / 2
+
+
 def test_lorentz_without_intercept_is_invariant_under_rotation():
     x, y = three_classes(1)
     turn = np.array([[0.6, 0.8], [-0.8, 0.6]])

@@ -76,7 +76,8 @@ def outermost(points: np.ndarray, n: int, curvature: float) -> np.ndarray:
 
 
 def _edited(x: np.ndarray, y: np.ndarray, curvature: float) -> np.ndarray:
-    kept = LorentzClassifier(_LOCAL_STRENGTH, curvature=curvature).fit(x, y).predict(x) == y
+    local = LorentzClassifier(_LOCAL_STRENGTH, curvature=curvature, calibrate=False)
+    kept = local.fit(x, y).predict(x) == y
     for label in np.unique(y):
         if not kept[y == label].any():
             kept[y == label] = True

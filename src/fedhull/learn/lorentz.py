@@ -4,11 +4,12 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -32,6 +33,9 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     C : the inverse strength of the L2 penalty, on coordinates scaled to unit covariance; "auto"
     chooses it by cross-validation on the training points. class_weight : as in scikit-learn.
+    calibrate : divide the logits by the temperature that fits left-out training points best, so
+    that probabilities are not surer than they should be; not with class weights, which ask for
+    something else. Where training points are hull corners, real points may be less certain still.
 
     >>> model = LorentzClassifier(C=100.0).fit([[0.5, 0.0], [-0.5, 0.0]], ["right", "left"])
     >>> model.predict([[0.3, 0.3]])
@@ -45,12 +49,14 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         curvature: float = 1.0,
         fit_intercept: bool = True,
         class_weight: Any = None,
+        calibrate: bool = True,
         random_state: int | None = 0,
     ):
         self.C = C
         self.curvature = curvature
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.calibrate = calibrate
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> "LorentzClassifier":  # noqa: N803
@@ -69,12 +75,14 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             # separable classes, as hulls often are: the loss is flat long before its gradient is
             # small, and the solvers say so
             warnings.simplefilter("ignore", ConvergenceWarning)
-            self.C_ = self._strength(scaled, targets)
+            folds = self._folds(scaled, targets)
+            self.C_ = self._strength(*folds)
+            self.temperature_ = self._temperature(*folds) if self.calibrate else 1.0
             inner = self._regression(self.C_).fit(scaled, targets)
         rows = inner.coef_
         if len(self.classes_) == 2:
             rows = np.vstack((np.zeros_like(rows), rows))
-        weights = whitening @ rows.T
+        weights = whitening @ rows.T / self.temperature_
         self.n_iter_ = inner.n_iter_
         self.coef_: np.ndarray = weights[:-1] if self.fit_intercept else weights
         self.intercept_: np.ndarray = (
@@ -129,11 +137,11 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return lifted
         return np.column_stack((lifted, np.ones(len(lifted))))
 
-    def _strength(self, features: np.ndarray, targets: np.ndarray) -> float:
-        if self.C != "auto":
-            if not isinstance(self.C, (int, float)) or not self.C > 0:
-                raise InvalidInput(f"C must be 'auto' or a number > 0, got {self.C!r}")
-            return float(self.C)
+    def _folds(
+        self, features: np.ndarray, targets: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, StratifiedKFold | None]:
+        """Points for cross-validation, not too many, without classes of one point, and how to
+        split them; None if that leaves no two classes."""
         if len(targets) > _MOST_POINTS:
             rng = np.random.default_rng(self.random_state)
             chosen = rng.choice(len(targets), _MOST_POINTS, replace=False)
@@ -142,14 +150,45 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         common = np.isin(targets, np.flatnonzero(counts >= 2))
         features, targets = features[common], targets[common]
         if len(np.unique(targets)) < 2:
+            return features, targets, None
+        smallest = int(np.bincount(targets)[np.unique(targets)].min())
+        splitter = StratifiedKFold(min(5, smallest), shuffle=True, random_state=self.random_state)
+        return features, targets, splitter
+
+    def _strength(
+        self, features: np.ndarray, targets: np.ndarray, folds: StratifiedKFold | None
+    ) -> float:
+        if self.C != "auto":
+            if not isinstance(self.C, (int, float)) or not self.C > 0:
+                raise InvalidInput(f"C must be 'auto' or a number > 0, got {self.C!r}")
+            return float(self.C)
+        if folds is None:
             return _DEFAULT_STRENGTH
-        smallest = np.bincount(targets)[np.unique(targets)].min()
-        folds = StratifiedKFold(int(min(5, smallest)), shuffle=True, random_state=self.random_state)
         scores = [
             cross_val_score(self._regression(c), features, targets, cv=folds).mean()
             for c in _STRENGTHS
         ]
         return _STRENGTHS[int(np.argmax(scores))]
+
+    def _temperature(
+        self, features: np.ndarray, targets: np.ndarray, folds: StratifiedKFold | None
+    ) -> float:
+        """By how much the logits must be divided to fit points that were left out: nearly separable
+        classes make the regression surer than it should be. Predictions stay the same."""
+        if folds is None or self.class_weight is not None:
+            return 1.0
+        logits = cross_val_predict(
+            self._regression(self.C_), features, targets, cv=folds, method="decision_function"
+        )
+        if logits.ndim == 1:
+            logits = np.column_stack((np.zeros(len(logits)), logits))
+        _, columns = np.unique(targets, return_inverse=True)
+
+        def loss(log_temperature: float) -> float:
+            scaled = log_softmax(logits / np.exp(log_temperature), axis=1)
+            return float(-scaled[np.arange(len(columns)), columns].mean())
+
+        return float(np.exp(minimize_scalar(loss, bounds=(0.0, 8.0), method="bounded").x))
 
     def _regression(self, strength: float) -> LogisticRegression:
         weights = self.class_weight
