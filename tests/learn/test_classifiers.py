@@ -100,8 +100,9 @@ def test_lorentz_boundary_is_where_two_classes_are_equally_likely(seed, intercep
             assert offset == 0.0
 
 
-def test_calibration_makes_overconfident_probabilities_honest():
-    # few points of overlapping classes, hardly any penalty: the plain fit is far too sure
+def test_calibration_keeps_probabilities_from_being_far_too_sure():
+    # few points of overlapping classes, hardly any penalty: now and then the plain fit separates
+    # them by chance, and is then certain of what it gets wrong
     def draw(n, rng):
         y = rng.integers(0, 3, n)
         angle = 2 * np.pi * y / 3
@@ -117,7 +118,9 @@ def test_calibration_makes_overconfident_probabilities_honest():
         for i, model in enumerate((plain, honest)):
             probability = model.predict_proba(x)[np.arange(1000), y]
             losses[seed, i] = -np.log(np.maximum(probability, 1e-300)).mean()
-    assert losses[:, 1].mean() < losses[:, 0].mean() / 2
+    assert losses[:, 0].max() > 5
+    assert losses[:, 1].max() < 1.5
+    assert losses[:, 1].mean() < losses[:, 0].mean()
 
 
 def test_lorentz_without_intercept_is_invariant_under_rotation():
