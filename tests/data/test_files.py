@@ -65,6 +65,7 @@ def test_points_without_labels_can_be_read(tmp_path):
         ("data.csv", "x,label\na,b\n", "must be numbers"),
         ("data.csv", "x,label\n,b\n", "NaN"),
         ("data.csv", "x,label\n", "no points"),
+        ("data.csv", "x,label\n0.1,0.5\n0.2,1.5\n", "names or whole numbers, got"),
         ("data.csv", "", "cannot be read"),
     ],
 )

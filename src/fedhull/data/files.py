@@ -63,8 +63,12 @@ def check_data(x: Any, y: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
         if not np.isfinite(labels).all():
             row = int((~np.isfinite(labels)).argmax())
             raise InvalidInput(f"{name}: a label is missing in row {row}")
-        if (labels == labels.astype(np.int64)).all():
-            labels = labels.astype(np.int64)
+        if (labels != np.round(labels)).any():
+            raise InvalidInput(
+                f"{name}: labels must be names or whole numbers, got "
+                f"{labels[labels != np.round(labels)][0]!r}; is this the column with the classes?"
+            )
+        labels = labels.astype(np.int64)
     if labels.dtype.kind == "O":
         labels = labels.astype(str)
     return points, labels
