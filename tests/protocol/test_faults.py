@@ -390,10 +390,7 @@ def test_both_kinds_of_share_are_never_given_for_one_client():
     server, engine, clients, _ = make_parties(5, vanish={"upload": ["site-e"]})
     seen = {}
 
-    class Watching(Tampering):
-        pass
-
-    watched = Watching(
+    watched = Tampering(
         [clients[n] for n in clients if n != "site-e"],
         up=lambda kind, name, raw: seen.setdefault((kind, name), raw),
     )
@@ -401,6 +398,7 @@ def test_both_kinds_of_share_are_never_given_for_one_client():
     while outgoing:
         chosen = watched if server.step is Step.UNMASK else engine
         outgoing = server.advance(chosen.step(server.step.value, outgoing)[0])
+    assert len(seen) == 4
     for (_, name), raw in seen.items():
         _, unmask = m.decode_signed(raw, server.study, clients[name]._session)
         assert set(unmask.key_shares) == {"site-e"}

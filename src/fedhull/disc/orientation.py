@@ -8,7 +8,7 @@ Geodesics of the Poincaré disc are straight lines in the Klein model, where the
         [ 1+k‖c‖²  c₀  c₁ ]
 
 `turn_filtered` evaluates it in floating point and answers only when the sign is certain;
-`turn_exact` evaluates it in integers and always answers.
+`ExactDisc.turn` evaluates it in integers and always answers.
 """
 
 from collections.abc import Sequence
@@ -118,15 +118,6 @@ class ExactDisc:
             return (x - o0) ** 2 + (y - o1) ** 2
 
         return _sign(square(b) * self.gap(a) - square(a) * self.gap(b))
-
-
-def turn_exact(a: Sequence[float], b: Sequence[float], c: Sequence[float], curvature: float) -> int:
-    """Sign of the turn a → b → c along geodesics, without rounding.
-
-    >>> turn_exact((0.5, 0.0), (0.0, 0.5), (-0.5, 0.0), 1.0)
-    1
-    """
-    return ExactDisc(np.array([a, b, c], dtype=float), curvature).turn(0, 1, 2)
 
 
 def _bits_after_point(points: np.ndarray) -> int:

@@ -20,10 +20,7 @@ def check_curvature(curvature: Any) -> float:
     fedhull.errors.InvalidInput: curvature must be a number k > 0 (the space has curvature −k), \
 got 0; the usual choice is 1.0
     """
-    try:
-        value = float(curvature)
-    except (TypeError, ValueError):
-        value = float("nan")
+    value = _number(curvature)
     if not _SMALLEST_CURVATURE <= value <= _LARGEST_CURVATURE:
         bounds = (
             f", between {_SMALLEST_CURVATURE:g} and {_LARGEST_CURVATURE:g}" if value > 0 else ""
@@ -37,10 +34,7 @@ got 0; the usual choice is 1.0
 
 def check_positive(value: Any, name: str, example: str) -> float:
     """A finite number above zero, as a float."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = float("nan")
+    number = _number(value)
     if not 0.0 < number < float("inf"):
         raise InvalidInput(f"{name} must be a number > 0, got {value!r}; try {example}")
     return number
@@ -48,10 +42,7 @@ def check_positive(value: Any, name: str, example: str) -> float:
 
 def check_share(value: Any, name: str, rule: str, example: str) -> float:
     """A finite number ≥ 0, as a float; `rule` says what it means."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = float("nan")
+    number = _number(value)
     if not 0.0 <= number < float("inf"):
         raise InvalidInput(f"{name} must be {rule}, got {value!r}; try {example}")
     return number
@@ -139,6 +130,14 @@ def check_alike(**arrays: np.ndarray) -> None:
         np.broadcast_shapes(*(shape[:-1] for shape in shapes))
     except ValueError:
         raise InvalidInput(f"{names} must have shapes that broadcast, got {shapes}") from None
+
+
+def _number(value: Any) -> float:
+    """The value as a float; NaN, which no rule admits, if it is no number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return float("nan")
 
 
 def _row_of(bad: np.ndarray, first_row: int) -> str:

@@ -149,9 +149,8 @@ def _matching(
     by_size = sorted(families, key=len, reverse=True)
     best_cost, best = np.inf, np.zeros(len(hulls), dtype=int)
     for start in range(n_starts):
-        first = by_size[start % len(by_size)] if start < len(by_size) else rng.choice(len(by_size))
-        chosen = first if isinstance(first, np.ndarray) else by_size[int(first)]
-        centres = _spread_out(middles, chosen, n_groups, curvature, rng)
+        family = start if start < len(by_size) else int(rng.choice(len(by_size)))
+        centres = _spread_out(middles, by_size[family], n_groups, curvature, rng)
         cost, groups = _settle(middles, families, centres, curvature)
         if cost < best_cost - 1e-12:
             best_cost, best = cost, groups
