@@ -1,7 +1,10 @@
 """Studies and their participants for the protocol tests."""
 
+import hashlib
 import random
 from functools import cache
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from fedhull.engines.memory import MemoryEngine
 from fedhull.protocol.client import ClientSession
@@ -12,7 +15,9 @@ from fedhull.protocol.study import Geometry, Labels, Rules, Study
 
 @cache
 def identity(name: str) -> Identity:
-    return Identity.generate()
+    """The same for a name in every process, so that tests can be dealt out to several."""
+    seed = hashlib.sha256(name.encode()).digest()
+    return Identity(Ed25519PrivateKey.from_private_bytes(seed))
 
 
 def make_study(n: int, classes=2, code="auto", epsilon=0.5, **rules) -> Study:

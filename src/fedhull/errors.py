@@ -5,6 +5,19 @@ FedhullError
 │   ├── OutsideDisc                a point does not lie in the Poincaré ball
 │   ├── OutsideRadius              a point lies in the ball but beyond the study's radius R
 │   └── TooManyBins                a quantizer would need more bins than can be numbered
+├── DecodingError                  what the server received cannot be decoded
+│   ├── SyndromeUndecodable        the sums belong to no sparse vector
+│   └── UnknownLabelSum            a bin's value is no sum of labels
+├── ProtocolError                  a participant or a message breaks the protocol
+│   ├── BadMessage                 malformed, oversized, of another study or session
+│   ├── BadIdentity                from nobody on the roster, or not signed by whom it names
+│   ├── OutOfTurn                  too early, too late or a second time
+│   ├── InconsistentView           the server has shown different things to different clients
+│   ├── BelowThreshold             too few participants are left
+│   ├── BadShares                  shares do not restore what their owner committed to
+│   └── NoConsent                  nobody has agreed to what the server asks for
+├── EngineFailure                  what moves the messages does not work
+│   └── ServerUnreachable          the server is gone, or was never there
 └── MissingExtra (ImportError)     an optional dependency is not installed
 """
 
@@ -67,6 +80,18 @@ class BelowThreshold(ProtocolError):
 
 class BadShares(ProtocolError):
     """The shares handed in do not restore the secret that their owner had committed to."""
+
+
+class NoConsent(ProtocolError):
+    """The server asks for something that nobody at this site has agreed to."""
+
+
+class EngineFailure(FedhullError):
+    """What moves the messages does not work."""
+
+
+class ServerUnreachable(EngineFailure):
+    """The server is gone, was never there, or does not accept this participant."""
 
 
 class MissingExtra(FedhullError, ImportError):

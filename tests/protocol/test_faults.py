@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from parties import expected_hulls, identity, make_clients, make_parties, make_study, random_hulls
 
-from fedhull.engines.engine import aggregate
 from fedhull.engines.memory import MemoryEngine
 from fedhull.errors import (
     BadIdentity,
@@ -22,6 +21,7 @@ from fedhull.errors import (
     OutOfTurn,
     ProtocolError,
 )
+from fedhull.federation.coordinator import aggregate
 from fedhull.protocol import messages as m
 from fedhull.protocol.client import ClientSession, ClientState
 from fedhull.protocol.server import ServerSession, Step
@@ -192,7 +192,7 @@ def test_two_clients_with_one_identity_do_not_both_take_part():
 
 def edit(raw, study, **changes):
     message = m.decode_to_client(raw, study)
-    return m.encode(msgspec.structs.replace(message, **changes))
+    return m.encode_to_client(msgspec.structs.replace(message, **changes), None)
 
 
 def lie(step, change, n=4):
@@ -416,7 +416,7 @@ def sample_messages(study, session):
         "sealed-list": m.SealedList(**header, sealed={}),
         "survivor-list": m.SurvivorList(**header, survivors=[]),
         "confirmation-list": m.ConfirmationList(**header, confirmations={}),
-        "publish": m.Publish(**header, result=b""),
+        "publish": m.Publish(**header, result=b"", evaluators=[]),
     }
 
 
@@ -428,6 +428,7 @@ TAKES = {
     ClientState.CONFIRMED: {"confirmation-list", "publish"},
     ClientState.UNMASKED: {"publish"},
     ClientState.DONE: set(),
+    ClientState.TALLIED: set(),
 }
 
 
@@ -438,21 +439,23 @@ def test_client_state_and_event_table(state, event):
     client, outgoing = clients["site-a"], server.start()
     while client.state is not state and outgoing:
         outgoing = server.advance(engine.step(server.step.value, outgoing)[0])
-    if state is ClientState.DONE:
+    if state in (ClientState.DONE, ClientState.TALLIED):
         client.receive(server.publish(b"")["site-a"])
+    if state is ClientState.TALLIED:
+        client.tally(1, 2)
     assert client.state is state
     message = sample_messages(server.study, client._session or bytes(16))[event]
     if event not in TAKES[state]:
         with pytest.raises(OutOfTurn):
-            client.receive(m.encode(message))
+            client.receive(m.encode_to_client(message, None))
         assert client.state is state
     elif event in ("invite", "publish"):
-        client.receive(m.encode(message))
+        client.receive(m.encode_to_client(message, None))
         assert client.state is not state
     else:
         # in turn, but empty: refused for its content, and nothing has changed
         with pytest.raises((BelowThreshold, InconsistentView)):
-            client.receive(m.encode(message))
+            client.receive(m.encode_to_client(message, None))
         assert client.state is state
 
 

@@ -11,7 +11,6 @@ from parties import expected_hulls, identity, make_clients, make_parties, make_s
 from scipy import stats
 
 from fedhull.codes.power_sums import power_sums
-from fedhull.engines.engine import aggregate
 from fedhull.engines.memory import MemoryEngine
 from fedhull.errors import (
     BadIdentity,
@@ -20,6 +19,7 @@ from fedhull.errors import (
     SyndromeUndecodable,
     UnknownLabelSum,
 )
+from fedhull.federation.coordinator import aggregate
 from fedhull.protocol import messages as m
 from fedhull.protocol.client import ClientSession, ClientState
 from fedhull.protocol.masking import pairwise_mask, self_mask

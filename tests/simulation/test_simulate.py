@@ -10,7 +10,6 @@ from sklearn.model_selection import train_test_split
 import fedhull
 from fedhull.data.datasets import load_dataset
 from fedhull.errors import BelowThreshold, InvalidInput, OutsideRadius
-from fedhull.learn.model import published_names
 from fedhull.protocol.sizes import bytes_up
 
 TREE = fedhull.make_tree(1200, lineages=4, seed=0)
@@ -73,20 +72,19 @@ def test_baselines_are_all_there():
 
 def test_every_client_gets_the_model_and_can_name_its_classes():
     trial = run(switch_labels=True).trials[0]
-    for site in trial.sites:
-        client = trial.session.clients[site.name]
-        names = published_names(client.result, client.label_of_class, site.classes)
-        # the server's classes, in this client's words, are the classes themselves
-        assert sorted(names.values()) == sorted(site.classes)
+    for site in trial.session.sites.values():
+        # the server's classes, in this site's words, are the classes themselves
+        assert sorted(site.names.values()) == sorted(site.holdings.classes)
         speaks = {int(c): str(n) for c, n in enumerate(trial.model.classes_)}
-        assert all(speaks[c] == name for c, name in names.items())
+        assert all(speaks[c] == name for c, name in site.names.items())
 
 
 def test_bytes_are_those_that_were_predicted():
     trial = run().trials[0]
     study = trial.session.study
     announced = sum(
-        -(-len({j for bins in site.hulls for j in bins}) // 8) * 8 for site in trial.sites
+        -(-len({j for bins in site.holdings.hulls for j in bins}) // 8) * 8
+        for site in trial.session.sites.values()
     )
     for name, measured in trial.bytes_up.items():
         assert bytes_up(study, name, announced) == measured
@@ -95,7 +93,7 @@ def test_bytes_are_those_that_were_predicted():
 def test_progress_is_reported():
     told = []
     run(trials=2, baselines=True, report=lambda trial, stage: told.append((trial, stage)))
-    stages = ["hulls", "protocol", "grouping", "learning", "baselines"]
+    stages = ["hulls", "protocol", "scoring", "baselines"]
     assert told == [(t, s) for t in range(2) for s in stages]
 
 

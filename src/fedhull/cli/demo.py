@@ -28,7 +28,7 @@ def demo(
 ) -> None:
     """Run a whole study: four sites with cells of five lineages, one site drops out."""
     from fedhull.data.tree import make_tree
-    from fedhull.learn.model import named_model, published_names, save_model
+    from fedhull.learn.model import save_model
     from fedhull.simulation.simulate import simulate
 
     folder = output_folder(folder)
@@ -51,12 +51,9 @@ def demo(
         )
     trial = result.trials[0]
     numbers = result.to_json()
-    site = next(s for s in trial.sites if s.name in trial.survivors)
-    client = trial.session.clients[site.name]
-    assert client.result is not None
-    names = published_names(client.result, client.label_of_class, site.classes)
+    site = trial.session.sites[trial.survivors[0]]
     files = {"model": folder / "model.json", "picture": folder / "hulls.svg"}
-    save_model(named_model(client.result, names), files["model"])
+    save_model(site.model, files["model"])
     _draw(files["picture"], result, trial)
     if json:
         print_json(numbers | {name: str(path) for name, path in files.items()})
@@ -64,7 +61,7 @@ def demo(
     print_simulation(numbers)
     out.print(
         f"{site.name} calls the server's classes, in their order: "
-        f"{', '.join(str(names.get(c, '(not at this site)')) for c in range(len(names)))}.\n"
+        f"{', '.join(str(name) for _, name in sorted(site.names.items()))}.\n"
         f"Model, in the words of {site.name}: {files['model']}\n"
         f"Picture of the decoded hulls: {files['picture']}\n"
         "Everything ran in this process, through the whole protocol; nothing left this machine.",
@@ -96,11 +93,11 @@ def _draw(path: Path, result: Any, trial: Any) -> None:
     draw_regions(axes, trial.model, colors, result.geometry.radius)
     draw_disc(axes, radius=result.geometry.radius)
     of_label = {
-        label: site.classes[i]
-        for site in trial.sites
-        for i, label in enumerate(trial.session.clients[site.name].label_of_class)
+        label: name
+        for site in trial.session.sites.values()
+        for label, name in zip(site.session.label_of_class, site.holdings.classes, strict=False)
     }
-    for label, bins in trial.session.aggregate.hulls.items():
+    for label, bins in trial.session.outcome.aggregate.hulls.items():
         corners = quantizer.decode(np.array(bins))
         color = colors[of_label[label]]
         draw_hull(axes, corners[minimal_hull(corners)], color=color)

@@ -88,20 +88,16 @@ def plan(
 
 
 def _own_hulls(data: str, label: str, guard: str, geometry: Any) -> dict[str, Any]:
-    import numpy as np
-
     from fedhull.data.datasets import load_dataset
-    from fedhull.disc.epsilon_hull import epsilon_hull
-    from fedhull.learn.guard import Guard
+    from fedhull.federation.holdings import make_hulls
 
     x, y = load_dataset(data, label)
     geometry.quantizer.encode(x)  # a point beyond R is an error, by its row
-    kept = Guard.parse(guard).keep(x, y, geometry.curvature)
-    hulls = [epsilon_hull(x[kept & (y == c)], geometry.quantizer) for c in np.unique(y)]
+    own = make_hulls(x, y, geometry, guard)
     return {
-        "classes": len(hulls),
-        "points_held": len(x),
-        "points_guarded": int((~kept).sum()),
-        "points_sent": sum(map(len, hulls)),
-        "bins_filled": len(np.unique(np.concatenate(hulls))),
+        "classes": len(own.classes),
+        "points_held": own.points_held,
+        "points_guarded": own.points_guarded,
+        "points_sent": own.points_sent,
+        "bins_filled": len({j for bins in own.hulls for j in bins}),
     }

@@ -9,7 +9,7 @@ from rich.table import Table
 from fedhull.cli.console import JsonFlag, out, prepare_kernels, print_json, progress_bar
 
 LabelOption = Annotated[str, typer.Option(help="Column (or obs key) that holds the classes.")]
-_STAGES = ("hulls", "protocol", "grouping", "learning")
+_STAGES = ("hulls", "protocol", "scoring")
 
 
 def simulate(

@@ -1,22 +1,32 @@
 """All participants in one process: for simulation, demo and tests."""
 
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from fedhull.errors import FedhullError
-from fedhull.protocol.client import ClientSession
+
+
+class Receiver(Protocol):
+    """A site, or a bare client session."""
+
+    @property
+    def name(self) -> str:
+        """As on the roster."""
+
+    def receive(self, raw: bytes) -> bytes | None:
+        """Answer a message."""
 
 
 class MemoryEngine:
-    """Hands messages to client sessions directly.
+    """Hands messages to sites directly.
 
     `vanish` names, for each step, the clients that disappear just before they send its message.
     """
 
     def __init__(
-        self, clients: Iterable[ClientSession], vanish: Mapping[str, Iterable[str]] | None = None
+        self, clients: Iterable[Receiver], vanish: Mapping[str, Iterable[str]] | None = None
     ):
         self.clients = {client.name: client for client in clients}
-        self.bytes_up = dict.fromkeys(self.clients, 0)
         self._vanish = {step: set(names) for step, names in (vanish or {}).items()}
         self._gone: set[str] = set()
 
@@ -39,5 +49,4 @@ class MemoryEngine:
                 continue
             if reply is not None:
                 replies[name] = reply
-                self.bytes_up[name] += len(reply)
         return replies, failures

@@ -1,10 +1,10 @@
 """The client's side of a session: a state machine that takes and returns messages.
 
 Whatever the server says, a client uploads at most once in a session, gives shares for one list of
-survivors only, which it has itself confirmed, and never both kinds of share for one client.
+survivors only, which it has itself confirmed, never both kinds of share for one client, and tells
+how well the model does at most once, under masks.
 """
 
-import secrets
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
@@ -21,8 +21,13 @@ from fedhull.errors import (
     OutOfTurn,
 )
 from fedhull.protocol import messages as m
-from fedhull.protocol.keys import ExchangeKey, Identity, digest, seal, unseal
-from fedhull.protocol.masking import pairwise_mask, self_mask
+from fedhull.protocol.keys import ExchangeKey, Identity, Randomness, digest, seal, unseal
+from fedhull.protocol.masking import (
+    TALLY_FIELD,
+    pairwise_mask,
+    self_mask,
+    tally_mask,
+)
 from fedhull.protocol.shares import SHARE_BYTES, split
 from fedhull.protocol.study import Study, announced_bins
 
@@ -37,6 +42,7 @@ class ClientState(StrEnum):
     CONFIRMED = "confirmed"
     UNMASKED = "unmasked"
     DONE = "done"
+    TALLIED = "tallied"
 
 
 class ClientSession:
@@ -44,10 +50,18 @@ class ClientSession:
 
     `hulls` holds, for each of the client's classes in its own order, the bins of its hull. After
     the upload, `label_of_class` says under which label each class was sent; after the end,
-    `result` holds what the server published.
+    `result` holds what the server published, and `tally` makes the last message. With the
+    `randomness` of an earlier object and the same messages, a session takes the same course.
     """
 
-    def __init__(self, study: Study, name: str, identity: Identity, hulls: Sequence[Sequence[int]]):
+    def __init__(
+        self,
+        study: Study,
+        name: str,
+        identity: Identity,
+        hulls: Sequence[Sequence[int]],
+        randomness: Randomness | None = None,
+    ):
         if study.clients.get(name) != identity.public:
             raise BadIdentity(f"the study's roster has no {name!r} with this identity key")
         self.study = study
@@ -58,15 +72,17 @@ class ClientSession:
         self._identity = identity
         self._hulls = _checked_hulls(study, hulls)
         self._session = b""
-        self._channel_key = ExchangeKey()
-        self._mask_key = ExchangeKey()
-        self._seed = secrets.token_bytes(32)
-        self._order = secrets.token_bytes(16)
+        self._randomness = randomness or Randomness()
+        self._channel_key = ExchangeKey(self._randomness.token("channel key"))
+        self._mask_key = ExchangeKey(self._randomness.token("mask key"))
+        self._seed = self._randomness.token("seed")
+        self._order = self._randomness.token("order", 16)
         self._peers: dict[str, m.Advertise] = {}
         self._key_list = b""
         self._received: dict[str, m.Secrets] = {}
         self._view = b""
         self._survivors: list[str] = []
+        self._evaluators: list[str] = []
 
     def __repr__(self) -> str:
         return f"ClientSession(name={self.name!r}, state={self.state.value!r})"
@@ -132,8 +148,13 @@ class ClientSession:
         """What each of the participants, this client included, is to hold."""
         seats = {name: self.study.seats[name] for name in names}
         seed_shares, key_shares = (
-            split(int.from_bytes(secret, "big"), list(seats.values()), self.study.threshold)
-            for secret in (self._seed, self._mask_key.secret)
+            split(
+                int.from_bytes(secret, "big"),
+                list(seats.values()),
+                self.study.threshold,
+                draw=self._randomness.below(f"shares of {kind}"),
+            )
+            for kind, secret in (("seed", self._seed), ("mask key", self._mask_key.secret))
         )
         n_bins = len({j for bins in self._hulls for j in bins})
         return {
@@ -175,9 +196,9 @@ class ClientSession:
         (App. B), so that the order of the client's own classes tells nothing."""
         order = sorted(received, key=lambda name: (received[name].order, name))
         first = order.index(self.name) * self.study.labels.classes
-        drawn = list(range(first, first + self.study.labels.classes))
-        secrets.SystemRandom().shuffle(drawn)
-        return drawn[: len(self._hulls)]
+        labels = range(first, first + self.study.labels.classes)
+        lots = {label: self._randomness.token(f"lot {label}") for label in labels}
+        return sorted(labels, key=lots.__getitem__)[: len(self._hulls)]
 
     def _masked_sums(
         self, n_sums: int, labels: list[int], received: Mapping[str, m.Secrets]
@@ -228,7 +249,35 @@ class ClientSession:
 
     def _finish(self, message: m.Publish) -> None:
         self.result = message.result
+        self._evaluators = sorted(message.evaluators)
         self.state = ClientState.DONE
+
+    @property
+    def may_tally(self) -> bool:
+        """Whether the server asks this client for its counts, together with enough others that
+        took part in what this client has confirmed."""
+        asked = set(self._evaluators)
+        return (
+            self.state == ClientState.DONE
+            and self.name in asked
+            and asked <= set(self._survivors)
+            and self.study.threshold <= len(asked) == len(self._evaluators)
+        )
+
+    def tally(self, correct: int, total: int) -> bytes:
+        """The last message: of `total` held-out points the model gets `correct` right. The counts
+        are masked with the other evaluators', so that the server can open their sum only."""
+        if not self.may_tally:
+            raise OutOfTurn(f"a client that is {self.state.value} is not asked for its counts")
+        salt = self.study.session_salt(self._session)
+        peers = {p: self._peers[p].mask_key for p in self._evaluators if p != self.name}
+        masked = TALLY_FIELD.add(
+            TALLY_FIELD.vector([correct, total]),
+            tally_mask(self.name, self._mask_key, peers, salt),
+        )
+        self.state = ClientState.TALLIED
+        message = m.Tally(**self._header, counts=TALLY_FIELD.pack(masked))
+        return m.encode_signed(message, self.name, self._identity)
 
     @property
     def _header(self) -> dict[str, Any]:

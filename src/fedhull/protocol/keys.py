@@ -5,12 +5,16 @@
   one session, so its nonce is constant.
 - Masks: X25519 (between two clients) or a random seed (a client's own) → HKDF-SHA256 → ChaCha20
   keystream → uniform field elements by rejection.
+- Randomness: 32 bytes of the operating system's → HKDF-SHA256 → every random choice of a session.
 
 Not protected here: memory is not wiped (Python cannot), and nothing is constant-time beyond what
 `cryptography` makes so.
 """
 
 import hashlib
+import secrets
+from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 from cryptography.exceptions import InvalidSignature, InvalidTag
@@ -114,9 +118,43 @@ class ExchangeKey:
         return "ExchangeKey(…)"
 
 
-def stretch(secret: bytes, salt: bytes, purpose: bytes) -> bytes:
-    """HKDF-SHA256 to 32 bytes."""
-    return HKDF(SHA256(), length=32, salt=salt, info=b"fedhull 1 " + purpose).derive(secret)
+class Randomness:
+    """All random choices of one client in one session, derived from one root.
+
+    Whoever keeps the root can take a session up again and makes the same choices; that is why one
+    root must serve one session only.
+    """
+
+    def __init__(self, root: bytes | None = None):
+        self._root = secrets.token_bytes(32) if root is None else root
+
+    @property
+    def root(self) -> bytes:
+        """32 bytes, as secret as everything derived from them."""
+        return self._root
+
+    def token(self, purpose: str, n: int = 32) -> bytes:
+        """n bytes for one purpose."""
+        return stretch(self._root, b"", f"randomness {purpose}".encode(), n)
+
+    def below(self, purpose: str) -> Callable[[int], int]:
+        """A source of numbers from 0 to a bound; 16 bytes more than the bound has keep the bias
+        below 2^−128."""
+        turn = count()
+
+        def draw(bound: int) -> int:
+            n = (bound.bit_length() + 7) // 8 + 16
+            return int.from_bytes(self.token(f"{purpose} {next(turn)}", n), "big") % bound
+
+        return draw
+
+    def __repr__(self) -> str:
+        return "Randomness(…)"
+
+
+def stretch(secret: bytes, salt: bytes, purpose: bytes, n: int = 32) -> bytes:
+    """HKDF-SHA256 to n bytes."""
+    return HKDF(SHA256(), length=n, salt=salt, info=b"fedhull 1 " + purpose).derive(secret)
 
 
 def seal(key: bytes, message: bytes, context: bytes) -> bytes:

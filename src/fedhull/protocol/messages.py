@@ -12,8 +12,10 @@
     ConfirmationList  ───────────────────────▶
                       ◀───────────────────────  Unmask         shares
     Publish           ───────────────────────▶
+                      ◀───────────────────────  Tally          masked counts, once
 
-What a client says travels in a `Signed` envelope under its identity key.
+What a client says travels in a `Signed` envelope under its identity key; what the server says does
+too, if the study names the coordinator's key.
 """
 
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ import msgspec
 
 from fedhull.errors import BadIdentity, BadMessage
 from fedhull.protocol.keys import Identity, digest, verify
+from fedhull.protocol.masking import TALLY_FIELD, TALLY_SIZE
 from fedhull.protocol.shares import SHARE_BYTES
 from fedhull.protocol.study import Name, Study
 
@@ -31,6 +34,8 @@ T = TypeVar("T")
 # What surrounds the payload of a message: names, keys, lengths.
 _OVERHEAD_PER_CLIENT, _OVERHEAD = 1_000, 4_000
 _LARGEST_RESULT = 64_000_000
+# What a signature is over besides the message, so that none can be passed off as the other kind.
+_FROM_CLIENT, _TO_CLIENT, _SERVER = b"fedhull message", b"fedhull server message", "server"
 
 Bytes16 = Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]
 Bytes32 = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
@@ -145,13 +150,21 @@ class Unmask(Message, frozen=True, kw_only=True, tag="unmask"):
 
 
 class Publish(Message, frozen=True, kw_only=True, tag="publish"):
-    """The study's result, in whatever form the caller gives it."""
+    """The study's result, in whatever form the caller gives it, and who is to say how well it does;
+    their counts are masked with one another."""
 
     result: Annotated[bytes, msgspec.Meta(max_length=_LARGEST_RESULT)]
+    evaluators: list[Name]
+
+
+class Tally(Message, frozen=True, kw_only=True, tag="tally"):
+    """How many held-out points the model gets right, of how many, masked and packed."""
+
+    counts: Annotated[bytes, msgspec.Meta(max_length=TALLY_FIELD.packed_size(TALLY_SIZE))]
 
 
 class Signed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A client's message under its signature."""
+    """A message under its author's signature."""
 
     sender: Name
     body: bytes
@@ -159,7 +172,7 @@ class Signed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 ToClient = Invite | KeyList | SealedList | SurvivorList | ConfirmationList | Publish
-FromClient = Advertise | Share | Upload | Confirm | Unmask
+FromClient = Advertise | Share | Upload | Confirm | Unmask | Tally
 
 _to_client = msgspec.msgpack.Decoder(ToClient)
 _from_client = msgspec.msgpack.Decoder(FromClient)
@@ -167,9 +180,13 @@ _signed = msgspec.msgpack.Decoder(Signed)
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
-def encode(message: Message) -> bytes:
-    """A message as bytes; the same message always gives the same bytes."""
-    return _encode(message)
+def encode_to_client(message: ToClient, identity: Identity | None) -> bytes:
+    """A message of the server's, in a signed envelope if it has an identity. The same message
+    always gives the same bytes."""
+    body = _encode(message)
+    if identity is None:
+        return body
+    return _encode(Signed(_SERVER, body, identity.sign(_signing_input(_SERVER, body, _TO_CLIENT))))
 
 
 def encode_signed(message: FromClient, sender: str, identity: Identity) -> bytes:
@@ -180,8 +197,16 @@ def encode_signed(message: FromClient, sender: str, identity: Identity) -> bytes
 
 def decode_to_client(raw: bytes, study: Study, result_expected: bool = True) -> ToClient:
     """A message from the server, checked against the study. Only a result may be large."""
-    limit = _LARGEST_RESULT if result_expected else 0
-    message = _decode(_to_client, raw, limit + _small(study))
+    limit = (_LARGEST_RESULT if result_expected else 0) + _small(study)
+    if study.coordinator is not None:
+        envelope = _decode(_signed, raw, limit)
+        verify(
+            study.coordinator,
+            _signing_input(envelope.sender, envelope.body, _TO_CLIENT),
+            envelope.signature,
+        )
+        raw = envelope.body
+    message = _decode(_to_client, raw, limit)
     _check_study(message, study)
     return message
 
@@ -229,5 +254,5 @@ def _check_study(message: Message, study: Study) -> None:
         )
 
 
-def _signing_input(sender: str, body: bytes) -> bytes:
-    return digest(b"fedhull message", sender.encode(), body)
+def _signing_input(sender: str, body: bytes, domain: bytes = _FROM_CLIENT) -> bytes:
+    return digest(domain, sender.encode(), body)

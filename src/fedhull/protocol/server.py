@@ -12,6 +12,7 @@ import numpy as np
 
 from fedhull.codes.power_sums import recover
 from fedhull.errors import (
+    BadIdentity,
     BadMessage,
     BadShares,
     BelowThreshold,
@@ -23,8 +24,8 @@ from fedhull.errors import (
 )
 from fedhull.protocol import messages as m
 from fedhull.protocol.client import survivor_digest
-from fedhull.protocol.keys import ExchangeKey, digest
-from fedhull.protocol.masking import pairwise_mask, self_mask
+from fedhull.protocol.keys import ExchangeKey, Identity, digest
+from fedhull.protocol.masking import TALLY_FIELD, TALLY_SIZE, pairwise_mask, self_mask
 from fedhull.protocol.shares import restore
 from fedhull.protocol.study import Study
 
@@ -57,18 +58,27 @@ class ServerSession:
 
     A client whose reply is missing or refused takes no further part; `refused` says why. When too
     few are left, BelowThreshold ends the session and nothing has been learned.
+
+    `identity` signs what the server says, if the study names the coordinator's key. With the
+    `session` of an earlier object and the same replies, a session takes the same course.
     """
 
-    def __init__(self, study: Study):
+    def __init__(
+        self, study: Study, identity: Identity | None = None, session: bytes | None = None
+    ):
+        if study.coordinator != (identity and identity.public):
+            raise BadIdentity("the coordinator's key is not the one that the study names")
         self.study = study
         self.step = Step.ADVERTISE
         self.refused: dict[str, ProtocolError] = {}
         self.aggregate: Aggregate | None = None
-        self._session = secrets.token_bytes(16)
+        self._identity = identity
+        self._session = session or secrets.token_bytes(16)
         self._asked: set[str] = set(study.clients)
         self._advertised: dict[str, m.Advertise] = {}
         self._participants: set[str] = set()
         self._uploads: dict[str, np.ndarray] = {}
+        self._unmaskers: list[str] = []
         self._view = b""
 
     def __repr__(self) -> str:
@@ -95,10 +105,31 @@ class ServerSession:
         return outgoing
 
     def publish(self, result: bytes) -> dict[str, bytes]:
-        """The result, for everybody who uploaded."""
+        """The result, for everybody who uploaded. Those who were there to the end are asked how
+        well it does."""
         if self.step != Step.DONE:
             raise OutOfTurn("there is nothing to publish before the session is over")
-        return self._to_all(self._uploads, m.Publish(**self._header, result=result))
+        self._asked = set(self._unmaskers)
+        message = m.Publish(**self._header, result=result, evaluators=self._unmaskers)
+        return self._to_all(self._uploads, message)
+
+    def tally(self, replies: Mapping[str, bytes]) -> tuple[int, int] | None:
+        """(correct, all) over the held-out points of everybody who was asked; None if one of them
+        has not answered, for then the masks do not cancel."""
+        total = TALLY_FIELD.zeros(TALLY_SIZE)
+        for name in self._unmaskers:
+            try:
+                message = self._accept(name, replies.get(name, b""), m.Tally)
+                total = TALLY_FIELD.add(total, TALLY_FIELD.unpack(message.counts, TALLY_SIZE))
+            except (ProtocolError, InvalidInput):
+                return None
+        correct, everything = TALLY_FIELD.to_ints(total)
+        return (correct, everything) if correct <= everything else None
+
+    @property
+    def evaluators(self) -> list[str]:
+        """Who is asked how well the result does."""
+        return self._unmaskers
 
     def _accept(self, name: str, raw: bytes, expected: type) -> Any:
         if name not in self._asked:
@@ -135,7 +166,7 @@ class ServerSession:
         self._participants = set(replies)
         self.step = Step.UPLOAD
         return {
-            name: m.encode(
+            name: m.encode_to_client(
                 m.SealedList(
                     **self._header,
                     sealed={
@@ -143,7 +174,8 @@ class ServerSession:
                         for peer, (message, _) in replies.items()
                         if peer != name
                     },
-                )
+                ),
+                self._identity,
             )
             for name in replies
         }
@@ -203,6 +235,7 @@ class ServerSession:
         hulls = self.study.coding.hulls(vector)
         self._check_labels(hulls)
         self.aggregate = Aggregate(vector, hulls, survivors=sorted(self._uploads))
+        self._unmaskers = sorted(shares)
         self.step = Step.DONE
         return {}
 
@@ -259,8 +292,8 @@ class ServerSession:
     def _header(self) -> dict[str, Any]:
         return {"study": self.study.hash, "session": self._session}
 
-    def _to_all(self, names: Any, message: m.Message) -> dict[str, bytes]:
-        return dict.fromkeys(names, m.encode(message))
+    def _to_all(self, names: Any, message: m.ToClient) -> dict[str, bytes]:
+        return dict.fromkeys(names, m.encode_to_client(message, self._identity))
 
     def _check_enough(self, present: Any) -> None:
         if len(present) < self.study.threshold:

@@ -1,17 +1,24 @@
 """Shamir's secret sharing: any t of the shares restore a secret, fewer say nothing about it."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 # The first prime above 2^256: room for any 32-byte secret.
 PRIME = 2**256 + 297
 SHARE_BYTES = 33
 
 
-def split(secret: int, holders: list[int], threshold: int, prime: int = PRIME) -> dict[int, int]:
+def split(
+    secret: int,
+    holders: list[int],
+    threshold: int,
+    prime: int = PRIME,
+    draw: Callable[[int], int] = secrets.randbelow,
+) -> dict[int, int]:
     """A share for each holder, who is a number from 1 on: a random polynomial of degree t−1 whose
-    value at 0 is the secret, evaluated at the holder's number."""
-    coefficients = [secret] + [secrets.randbelow(prime) for _ in range(threshold - 1)]
+    value at 0 is the secret, evaluated at the holder's number. `draw` gives a random number below
+    its argument."""
+    coefficients = [secret] + [draw(prime) for _ in range(threshold - 1)]
     return {x: evaluate(coefficients, x, prime) for x in holders}
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from fedhull.protocol import messages as m
 from fedhull.protocol.keys import Identity
+from fedhull.protocol.masking import TALLY_FIELD, TALLY_SIZE
 from fedhull.protocol.shares import SHARE_BYTES
 from fedhull.protocol.study import Study
 
@@ -31,6 +32,7 @@ def bytes_up(study: Study, client: str, bins_announced: int) -> int:
         m.Unmask(
             **header, seed_shares=dict.fromkeys(study.clients, bytes(SHARE_BYTES)), key_shares={}
         ),
+        m.Tally(**header, counts=bytes(TALLY_FIELD.packed_size(TALLY_SIZE))),
     ]
     nobody = Identity.generate()
     return sum(len(m.encode_signed(message, client, nobody)) for message in sent)

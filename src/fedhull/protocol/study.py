@@ -3,7 +3,7 @@
 import math
 import tomllib
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -54,10 +54,27 @@ class Rules(_Part, frozen=True, kw_only=True):
     allow_small_cohort: bool = False
 
 
+class Learning(_Part, frozen=True, kw_only=True):
+    """What sites leave out of their hulls and keep for testing, and how the server learns.
+
+    `classes` is the number of classes over all sites; 0 stands for as many as a site may have.
+    """
+
+    classes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
+    method: Literal["lorentz", "poincare-svm", "euclidean-svm"] = "lorentz"
+    grouping: Literal["matching", "kernighan-lin", "spectral"] = "matching"
+    guard: Annotated[str, msgspec.Meta(pattern=r"^(none|edit|(edit\+)?trim:(0|0?\.[0-9]+))\Z")] = (
+        "edit+trim:0.02"
+    )
+    holdout: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.15
+    seed: Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)] = 0
+
+
 class Study(_Part, frozen=True, kw_only=True, dict=True):
     """What all participants agree on; its hash is in every message.
 
-    `clients` is the roster: names and Ed25519 identity keys, exchanged out of band.
+    `clients` is the roster: names and Ed25519 identity keys, exchanged out of band. `coordinator`
+    is the key that the server's messages are signed with; without it clients rely on the transport.
     """
 
     version: Annotated[int, msgspec.Meta(ge=1, le=1)] = 1
@@ -65,6 +82,8 @@ class Study(_Part, frozen=True, kw_only=True, dict=True):
     geometry: Geometry
     labels: Labels
     protocol: Rules = Rules()
+    learning: Learning = Learning()
+    coordinator: PublicKey | None = None
     clients: dict[Name, PublicKey]
 
     def __post_init__(self) -> None:
@@ -98,8 +117,9 @@ class Study(_Part, frozen=True, kw_only=True, dict=True):
     def to_toml(self) -> str:
         """The study as a TOML file, every setting spelled out."""
         plain = msgspec.to_builtins(self)
-        lines = [f"{key} = {_toml(plain[key])}" for key in ("version", "name")]
-        for table in ("geometry", "labels", "protocol", "clients"):
+        words = ("version", "name", "coordinator")
+        lines = [f"{key} = {_toml(plain[key])}" for key in words if plain[key] is not None]
+        for table in ("geometry", "labels", "protocol", "learning", "clients"):
             lines += ["", f"[{table}]"]
             lines += [f"{_toml_key(key)} = {_toml(value)}" for key, value in plain[table].items()]
         return "\n".join(lines) + "\n"
@@ -118,6 +138,11 @@ class Study(_Part, frozen=True, kw_only=True, dict=True):
     def quantizer(self) -> Quantizer:
         """The bins that all participants number alike."""
         return self.geometry.quantizer
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are over all sites."""
+        return self.learning.classes or self.labels.classes
 
     @cached_property
     def coding(self) -> Coding:

@@ -2,21 +2,12 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any
-
-from sklearn.base import BaseEstimator
 
 from fedhull.codes.coding import check_code_name
 from fedhull.disc.points import check_count, check_curvature, check_positive
 from fedhull.errors import InvalidInput
 from fedhull.learn.guard import Guard
-from fedhull.learn.lorentz import LorentzClassifier
-from fedhull.learn.svm import EuclideanSVC, PoincareSVC
-
-METHODS = ("lorentz", "poincare-svm", "euclidean-svm")
-GROUPINGS = ("matching", "kernighan-lin", "spectral")
-# The paper's λ for biological data.
-PAPER_STRENGTH = 0.1
+from fedhull.learn.methods import GROUPINGS, METHODS
 
 
 @dataclass(frozen=True)
@@ -68,15 +59,6 @@ class Settings:
                 f"try 1@upload"
             )
         return int(found[1]), found[2]
-
-    def classifier(self, method: str | None = None) -> BaseEstimator:
-        """A fresh classifier of the study's method, or of another."""
-        makers: dict[str, Any] = {
-            "lorentz": lambda: LorentzClassifier(curvature=self.curvature),
-            "poincare-svm": lambda: PoincareSVC(PAPER_STRENGTH, curvature=self.curvature),
-            "euclidean-svm": lambda: EuclideanSVC(PAPER_STRENGTH),
-        }
-        return makers[method or self.method]()
 
 
 def _check_choice(value: str, name: str, choices: tuple[str, ...]) -> None:

@@ -1,6 +1,5 @@
-"""One trial of a simulated study: split, deal out, guard, hull, protocol, group, learn, score."""
+"""One trial of a simulated study: split, deal out, rehearse, score."""
 
-import json
 from collections import Counter
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -11,28 +10,16 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from fedhull.disc.epsilon_hull import epsilon_hull
 from fedhull.disc.hull import minimal_hull
 from fedhull.engines.rehearsal import Rehearsal, rehearse
 from fedhull.errors import InvalidInput
-from fedhull.learn.grouping import group_hulls, share_matched
-from fedhull.learn.guard import Guard
-from fedhull.learn.model import model_to_json
-from fedhull.protocol.study import Geometry
+from fedhull.federation.holdings import Holdings, make_hulls
+from fedhull.learn.grouping import share_matched
+from fedhull.learn.methods import make_classifier
+from fedhull.protocol.study import Geometry, Learning
 from fedhull.simulation.settings import Settings
 
 Report = Callable[[str], None]
-
-
-@dataclass
-class Site:
-    """A client's side: its classes in its own order, the bins of their hulls, what it held."""
-
-    name: str
-    classes: list[Any]
-    hulls: list[list[int]]
-    points_held: int
-    points_guarded: int
 
 
 @dataclass
@@ -50,7 +37,6 @@ class Trial:
     survivors: list[str]
     model: Any
     session: Rehearsal
-    sites: list[Site]
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -81,72 +67,64 @@ def run_trial(
     rng = np.random.default_rng([settings.seed, number])
     with stage("hulls"):
         owner = owner_of(train, settings.seed + number)
-        sites = _make_sites(x[train], y[train], owner, settings, geometry, rng)
+        holdings = _deal_out(x[train], y[train], owner, settings, geometry, rng)
     with stage("protocol"):
         n_dropped, step = settings.dropped
-        gone = rng.choice([s.name for s in sites], n_dropped, replace=False).tolist()
+        gone = rng.choice(list(holdings), n_dropped, replace=False).tolist()
         session = rehearse(
-            {site.name: site.hulls for site in sites},
+            holdings,
             geometry,
+            Learning(
+                classes=len(np.unique(y[train])),
+                method=settings.method,  # type: ignore[arg-type]
+                grouping=settings.grouping,  # type: ignore[arg-type]
+            ),
             settings.label_code,
             {step: gone},
             name="simulation",
         )
-    result = session.aggregate
-    # in an order that does not depend on the labels, which are drawn from the system's randomness
-    order = sorted(result.hulls, key=lambda label: (result.hulls[label], label))
-    hulls = [geometry.quantizer.decode(np.array(result.hulls[label])) for label in order]
-    truth = _true_classes(session, sites, order)
-    with stage("grouping"):
-        groups = group_hulls(
-            hulls,
-            [label // session.study.labels.classes for label in order],
-            len(np.unique(y[train])),
-            settings.grouping,  # type: ignore[arg-type]
-            settings.curvature,
-        )
-    points = np.concatenate(hulls)
-    group_of_point = np.repeat(groups, [len(h) for h in hulls])
-    names = _names_of_groups(groups, truth)
-    accuracy = {}
-    with stage("learning"):
-        model = _fit(settings, points, group_of_point)
-        class_of_label = dict(zip(order, groups.tolist(), strict=True))
-        session.publish(json.dumps(model_to_json(model, class_of_label)).encode())
-        # from here on the model speaks the words that most clients use
-        model.classes_ = names[model.classes_]
-        accuracy["FL"] = _score(model, x[test], y[test])
+    learned = session.outcome.learned
+    seconds["protocol"] -= sum(learned.seconds.values())
+    seconds |= learned.seconds
+    report("scoring")
+    truth = _true_classes(session)
+    # from here on the model speaks the words that most sites use
+    names = _names_of_groups(learned.groups, truth)
+    model = learned.model
+    model.classes_ = names[model.classes_]
+    accuracy = {"FL": _score(model, x[test], y[test])}
     if settings.baselines:
         with stage("baselines"):
-            labels = names[group_of_point]
+            points = np.concatenate(learned.hulls)
+            labels = names[np.repeat(learned.groups, [len(h) for h in learned.hulls])]
             accuracy |= _baselines(x, y, train, test, points, labels, settings)
+    survivors = session.outcome.aggregate.survivors
     return Trial(
         accuracy,
-        points_sent=sum(len(h) for h in hulls),
-        points_total=sum(s.points_held for s in sites if s.name in result.survivors),
-        points_guarded=sum(s.points_guarded for s in sites if s.name in result.survivors),
-        max_hull=max(map(len, hulls)),
-        bytes_up=session.bytes_up,
-        grouping_correct=share_matched(groups, truth),
-        decoded_exactly=session.decoded_exactly({s.name: s.hulls for s in sites}),
-        survivors=result.survivors,
+        points_sent=sum(map(len, learned.hulls)),
+        points_total=sum(holdings[name].points_held for name in survivors),
+        points_guarded=sum(holdings[name].points_guarded for name in survivors),
+        max_hull=max(map(len, learned.hulls)),
+        bytes_up=session.outcome.bytes_up,
+        grouping_correct=share_matched(learned.groups, truth),
+        decoded_exactly=session.decoded_exactly,
+        survivors=survivors,
         model=model,
         session=session,
-        sites=sites,
         seconds=seconds,
     )
 
 
-def _make_sites(
+def _deal_out(
     x: np.ndarray,
     y: np.ndarray,
     owner: np.ndarray,
     settings: Settings,
     geometry: Geometry,
     rng: np.random.Generator,
-) -> list[Site]:
-    guard = Guard.parse(settings.guard)
-    sites = []
+) -> dict[str, Holdings]:
+    """What each site holds."""
+    holdings = {}
     for i in range(settings.clients):
         mine = owner == i
         if not mine.any():
@@ -154,31 +132,24 @@ def _make_sites(
                 f"client {i + 1} of {settings.clients} has no points; use fewer clients or a more "
                 f"even partition"
             )
-        held, classes_held = x[mine], y[mine]
-        kept = guard.keep(held, classes_held, settings.curvature)
-        classes = np.unique(classes_held)
+        classes = np.unique(y[mine])
         if settings.switch_labels:
-            # every client numbers its classes in an order of its own
+            # every site numbers its classes in an order of its own
             classes = rng.permutation(classes)
-        hulls = [
-            epsilon_hull(held[kept & (classes_held == c)], geometry.quantizer).tolist()
-            for c in classes
-        ]
-        sites.append(
-            Site(f"site-{i + 1:04d}", classes.tolist(), hulls, len(held), int((~kept).sum()))
+        holdings[f"site-{i + 1:04d}"] = make_hulls(
+            x[mine], y[mine], geometry, settings.guard, classes
         )
-    return sites
+    return holdings
 
 
-def _true_classes(session: Rehearsal, sites: list[Site], order: list[int]) -> list[Any]:
+def _true_classes(session: Rehearsal) -> list[Any]:
     """The class behind each of the server's hulls, which only a simulation knows."""
     of_label = {
-        label: site.classes[i]
-        for site in sites
-        if site.name in session.aggregate.survivors
-        for i, label in enumerate(session.clients[site.name].label_of_class)
+        label: name
+        for site in session.sites.values()
+        for label, name in zip(site.session.label_of_class, site.holdings.classes, strict=False)
     }
-    return [of_label[label] for label in order]
+    return [of_label[label] for label in session.outcome.learned.labels]
 
 
 def _names_of_groups(groups: np.ndarray, truth: list[Any]) -> np.ndarray:
@@ -224,8 +195,8 @@ def _baselines(
     return scores | {"majority": float(np.mean(y[test] == most_common) * 100.0)}
 
 
-def _fit(settings: Settings, x: np.ndarray, y: np.ndarray, method: str | None = None) -> Any:
-    return settings.classifier(method).fit(x, y)
+def _fit(settings: Settings, x: np.ndarray, y: np.ndarray, method: str) -> Any:
+    return make_classifier(method, settings.curvature).fit(x, y)
 
 
 def _score(model: Any, x: np.ndarray, y: np.ndarray) -> float:
