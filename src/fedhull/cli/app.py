@@ -10,6 +10,7 @@ import fedhull
 from fedhull.cli.bench import bench_app
 from fedhull.cli.console import err
 from fedhull.cli.demo import demo
+from fedhull.cli.federation import client, provision, server
 from fedhull.cli.keygen import keygen
 from fedhull.cli.plan import plan
 from fedhull.cli.reproduce import reproduce_app
@@ -27,6 +28,9 @@ app.command()(simulate)
 app.command()(predict)
 app.command()(plan)
 app.command()(keygen)
+app.command()(provision)
+app.command()(server)
+app.command()(client)
 app.add_typer(reproduce_app, name="reproduce")
 app.add_typer(bench_app, name="bench")
 

@@ -107,10 +107,13 @@ class Study(_Part, frozen=True, kw_only=True, dict=True):
     @classmethod
     def from_toml(cls, text: str) -> "Study":
         """The study in a TOML file; whatever is wrong with it is said in a sentence."""
+        return cls.from_plain(parse_toml(text))
+
+    @classmethod
+    def from_plain(cls, content: dict[str, Any]) -> "Study":
+        """The study in the tables of a TOML file."""
         try:
-            return msgspec.convert(tomllib.loads(text), cls)
-        except tomllib.TOMLDecodeError as problem:
-            raise InvalidInput(f"the study is not valid TOML: {problem}") from None
+            return msgspec.convert(content, cls)
         except msgspec.ValidationError as problem:
             raise InvalidInput(f"the study breaks a rule: {problem}") from None
 
@@ -173,6 +176,14 @@ class Study(_Part, frozen=True, kw_only=True, dict=True):
     def session_salt(self, session: bytes) -> bytes:
         """What all keys of a session are bound to."""
         return digest(b"salt", self.hash, session)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables of a study file, unchecked."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise InvalidInput(f"the study is not valid TOML: {problem}") from None
 
 
 def announced_bins(n_bins: int) -> int:

@@ -1,0 +1,225 @@
+"""`fedhull provision`, `server`, `client`: a real study, each participant on its own machine."""
+
+import json as json_module
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedhull.cli.console import JsonFlag, err, out, output_folder, prepare_kernels, print_json
+from fedhull.errors import EngineFailure, InvalidInput, MissingExtra
+
+if TYPE_CHECKING:
+    from fedhull.federation.holdings import Holdings
+    from fedhull.federation.kit import Kit
+
+
+class EngineName(StrEnum):
+    """What moves the messages."""
+
+    NVFLARE = "nvflare"
+    FLOWER = "flower"
+    FILES = "files"
+
+
+EngineOption = Annotated[EngineName, typer.Option(help="What moves the messages.")]
+KitArgument = Annotated[Path, typer.Argument(help="The participant's kit.")]
+WaitOption = Annotated[float, typer.Option(min=0, help="Seconds to wait for the others.")]
+
+
+def provision(
+    study: Annotated[Path, typer.Argument(help="The study's draft, a TOML file.")],
+    folder: Annotated[Path, typer.Option("--out", help="A new folder for the kits.")],
+    server: Annotated[
+        str, typer.Option(help="Host name of the server, as the sites reach it.")
+    ] = "localhost",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server.")] = 8002,
+    engine: EngineOption = EngineName.NVFLARE,
+    json: JsonFlag = False,
+) -> None:
+    """Make one kit for each participant: the study, certificates, keys, a README."""
+    from fedhull.federation.kit import read_text
+    from fedhull.federation.provision import AUTHORITY, SERVER, make_kits
+
+    if engine is EngineName.NVFLARE:
+        _require("nvflare", EngineName.NVFLARE)
+    kits = make_kits(read_text(study), output_folder(folder))
+    if engine is EngineName.NVFLARE:
+        from fedhull.engines.nvflare.startup import add_startup_kits
+
+        add_startup_kits(kits, server, port)
+    if json:
+        print_json(
+            {
+                "kits": str(folder),
+                "study_hash": kits.study.hash.hex(),
+                "sites": sorted(kits.study.clients),
+                "own_key": kits.own_key,
+            }
+        )
+        return
+    lines = [
+        f"Study '{kits.study.name}', {len(kits.study.clients)} sites, hash "
+        f"{kits.study.hash.hex()[:16]}…",
+        f"Coordinator: {folder / SERVER}  (start: fedhull server {folder / SERVER})",
+        *(f"Site {name}: {folder / name}" for name in kits.study.clients),
+    ]
+    if engine is EngineName.NVFLARE:
+        lines.append(f"Certificate authority: {folder / AUTHORITY} (take it off this machine)")
+    if kits.own_key:
+        lines.append(f"These bring their own identity key: {', '.join(kits.own_key)}")
+    lines.append("Hand every site its folder, and no other, by a way that nobody else can read.")
+    out.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
+
+
+def server(
+    kit: KitArgument,
+    engine: EngineOption = EngineName.NVFLARE,
+    wait: WaitOption = 3600.0,
+    timeout: Annotated[
+        float, typer.Option(min=1, help="Seconds that a site has for each step.")
+    ] = 600.0,
+    json: JsonFlag = False,
+) -> None:
+    """Run a study as its coordinator, and end when it is done."""
+    from fedhull.federation.kit import Kit
+
+    opened = Kit.open(kit)
+    if opened.name is not None:
+        raise InvalidInput(f"{kit} is the kit of {opened.name}; 'fedhull client' starts a site")
+    prepare_kernels(quiet=json)
+    say = _speaker(json)
+    if engine is EngineName.NVFLARE:
+        _require("nvflare", engine)
+        from fedhull.engines.nvflare.server import run_server
+
+        results = run_server(opened, wait, timeout, say)
+    result = _result_of(results)
+    if json:
+        print_json(result)
+        return
+    accuracy = (
+        f"{result['accuracy']:.2f} % of {result['tested']:,} held-out points, counted at "
+        f"{len(result['evaluators'])} sites"
+        if result["accuracy"] is not None
+        else "not known: somebody who was asked did not answer, or nobody held points out"
+    )
+    _print(
+        f"The study is complete: {len(result['survivors'])} of {len(result['clients'])} sites.\n"
+        f"Accuracy: {accuracy}.\n"
+        f"Model, result and audit log: {results}"
+    )
+
+
+def client(
+    kit: KitArgument,
+    data: Annotated[str, typer.Option(help="Your points: .csv, .npz, .parquet or .h5ad.")],
+    label: Annotated[str, typer.Option(help="Column that holds the classes.")] = "label",
+    identity: Annotated[
+        Path | None, typer.Option(help="Your key, if it is not in the kit.")
+    ] = None,
+    engine: EngineOption = EngineName.NVFLARE,
+    yes: Annotated[bool, typer.Option("--yes", help="Agree to what would be sent.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Agree to a second session of the same study.")
+    ] = False,
+    wait: WaitOption = 3600.0,
+    json: JsonFlag = False,
+) -> None:
+    """Take part in a study as a site; shows what would be sent, and asks."""
+    from fedhull.federation.consent import ask_for, load_holdings, withdraw
+    from fedhull.federation.kit import Kit
+
+    opened = Kit.open(kit, identity)
+    if opened.name is None:
+        raise InvalidInput(f"{kit} is the coordinator's kit; 'fedhull server' starts it")
+    prepare_kernels(quiet=json)
+    holdings = load_holdings(opened.study, data, label)
+    _explain(opened, holdings, quiet=json)
+    _agree(opened, yes, again)
+    ask_for(opened.study, holdings, data, label).give(opened)
+    say = _speaker(json)
+    try:
+        if engine is EngineName.NVFLARE:
+            _require("nvflare", engine)
+            from fedhull.engines.nvflare.client import run_client
+
+            results = run_client(opened, wait, say)
+    finally:
+        withdraw(opened)
+    result = _result_of(results)
+    if json:
+        print_json(result)
+        return
+    own = ""
+    if result["tested"]:
+        own = (
+            f"On the {result['tested']:,} points you held out it is right for "
+            f"{result['accuracy']:.2f} %.\n"
+        )
+    _print(
+        f"The study is complete. The model speaks of your classes: "
+        f"{', '.join(map(str, result['classes'].values()))}.\n{own}"
+        f"Model, result and audit log: {results}"
+    )
+
+
+def _explain(kit: "Kit", holdings: "Holdings", quiet: bool) -> None:
+    """How many of how many points leave, in what form, to whom."""
+    if quiet:
+        return
+    study = kit.study
+    share = holdings.points_sent / holdings.points_held
+    _print(
+        f"Study '{study.name}', coordinated by the holder of key {study.coordinator or 'none'}; "
+        f"you are {kit.name}, one of {len(study.clients)} sites.\n"
+        f"You hold {holdings.points_held + len(holdings.test_y):,} points in "
+        f"{len(holdings.classes)} classes. {len(holdings.test_y):,} stay here as a test set, the "
+        f"guard '{study.learning.guard}' leaves {holdings.points_guarded:,} out.\n"
+        f"{holdings.points_sent:,} of the other {holdings.points_held:,} points ({share:.1%}) "
+        f"would leave: the corners of the hulls of your classes, each rounded to a bin of width "
+        f"{study.geometry.epsilon:g}, without names and labels, masked.\n"
+        f"The coordinator sees the sum over all sites, from which it reads all sites' hulls, but "
+        f"not whose they are. It also gets one masked count: how many of your test points the "
+        f"model gets right, which it can only read as a sum over sites."
+    )
+
+
+def _agree(kit: "Kit", yes: bool, again: bool) -> None:
+    if kit.has_uploaded and not again:
+        raise InvalidInput(
+            "this kit has already uploaded in this study. Whoever sees two sums over different "
+            "sites can subtract them; if the coordinator has told you why a second session is "
+            "needed, and you agree, use --again"
+        )
+    if not yes and not typer.confirm("Do you agree to send this?", err=True):
+        raise InvalidInput("you did not agree; nothing was sent")
+
+
+def _result_of(results: Path) -> dict[str, Any]:
+    """The result of a run, or its error."""
+    from fedhull.federation.kit import RESULT, STATUS
+
+    status = json_module.loads((results / STATUS).read_text())
+    if status["error"] is not None:
+        raise EngineFailure(f"{status['error']}: {status['sentence']}")
+    result: dict[str, Any] = json_module.loads((results / RESULT).read_text())
+    return result | {"results": str(results)}
+
+
+def _speaker(quiet: bool) -> Any:
+    return (lambda sentence: None) if quiet else _print
+
+
+def _print(sentence: str) -> None:
+    err.print(sentence, highlight=False, markup=False, soft_wrap=True)
+
+
+def _require(module: str, engine: EngineName) -> None:
+    from importlib.util import find_spec
+
+    if find_spec(module) is None:
+        raise MissingExtra(
+            f"studies on this engine need an extra: pip install 'fedhull[{engine.value}]'"
+        )

@@ -1,0 +1,134 @@
+"""`fedhull client` on NVIDIA FLARE: connect, answer, end; the person has agreed beforehand."""
+
+import json
+import socket
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic, sleep
+
+from fedhull.engines.nvflare.launch import start, stop
+from fedhull.errors import BadIdentity, EngineFailure, InvalidInput, ServerUnreachable
+from fedhull.federation.kit import AUDIT, RESULTS, STATUS, Kit
+from fedhull.federation.participant import write_status
+
+Say = Callable[[str], None]
+_POLL_SECONDS = 0.5
+_CONNECT_SECONDS = 5.0
+_GONE_SECONDS = 15.0
+_JOB_END_SECONDS = 10.0
+
+
+def run_client(kit: Kit, wait: float, say: Say) -> Path:
+    """Take part in the study of a site's kit; the folder with what came of it.
+
+    Waits `wait` seconds at most for the server to be there.
+    """
+    assert kit.name is not None
+    host, port = server_address(kit)
+    _wait_for_server(kit, host, port, wait, say)
+    before = set((kit.folder / RESULTS).glob("*"))
+    log = kit.folder / "flare.log"
+    process = start("client", kit.folder, kit.name, log)
+    say(f"Connected to {host}:{port}; waiting for the study to begin (FLARE's own log: {log})")
+    results: Path | None = None
+    told, last_seen = 0, monotonic()
+    try:
+        while True:
+            if results is None:
+                results = next(iter(set((kit.folder / RESULTS).glob("*")) - before), None)
+            if results is not None:
+                told = _tell_steps(results, told, say)
+                if (results / STATUS).exists():
+                    return results
+            if process.poll() is not None:
+                raise EngineFailure(f"FLARE's client has ended early; the end of {log} says why")
+            if _answers(host, port):
+                last_seen = monotonic()
+            elif monotonic() - last_seen > _GONE_SECONDS:
+                return _server_gone(kit, results, host, port)
+            sleep(_POLL_SECONDS)
+    finally:
+        stop(process, _JOB_END_SECONDS)
+
+
+def server_address(kit: Kit) -> tuple[str, int]:
+    """Host and port in the startup kit."""
+    path = kit.folder / "startup" / "fed_client.json"
+    try:
+        target = json.loads(path.read_text())["servers"][0]["service"]["target"]
+        host, port = target.rsplit(":", 1)
+        return host, int(port)
+    except (OSError, ValueError, KeyError, IndexError):
+        raise InvalidInput(
+            f"{path} is missing or damaged; this kit was not made for NVIDIA FLARE"
+        ) from None
+
+
+def _wait_for_server(kit: Kit, host: str, port: int, wait: float, say: Say) -> None:
+    deadline, told = monotonic() + wait, False
+    while not _answers(host, port):
+        if not told:
+            say(f"Waiting for the server at {host}:{port}")
+            told = True
+        if monotonic() > deadline:
+            raise ServerUnreachable(
+                f"the server at {host}:{port} has not been there for {wait:g} seconds; ask the "
+                f"coordinator whether it runs, and your network people whether port {port} is open"
+            )
+        sleep(_POLL_SECONDS)
+    _shake_hands(kit, host, port)
+
+
+def _answers(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), _CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+def _shake_hands(kit: Kit, host: str, port: int) -> None:
+    """Whether the server's certificate and this kit's come from the same authority: FLARE itself
+    would only try again and again."""
+    startup = kit.folder / "startup"
+    context = ssl.create_default_context(cafile=str(startup / "rootCA.pem"))
+    context.check_hostname = False  # FLARE's certificates name the server, not its addresses
+    context.load_cert_chain(startup / "client.crt", startup / "client.key")
+    try:
+        with (
+            socket.create_connection((host, port), _CONNECT_SECONDS) as plain,
+            context.wrap_socket(plain) as secure,
+        ):
+            # with TLS 1.3 a refusal of our certificate arrives with the first read
+            secure.settimeout(1.0)
+            secure.recv(1)
+    except TimeoutError:
+        return  # nothing to read and no refusal: accepted
+    except ssl.SSLError:
+        raise BadIdentity(
+            f"the server at {host}:{port} and this kit do not have certificates of the same "
+            f"authority; ask the coordinator for the kit of this study"
+        ) from None
+    except OSError:
+        return
+
+
+def _tell_steps(results: Path, told: int, say: Say) -> int:
+    log = results / AUDIT
+    lines = log.read_text().splitlines() if log.exists() else []
+    for line in lines[told:]:
+        entry = json.loads(line)
+        if entry["direction"] == "sent":
+            say(f"{entry['step']}: sent {entry['bytes']:,} bytes")
+    return len(lines)
+
+
+def _server_gone(kit: Kit, results: Path | None, host: str, port: int) -> Path:
+    sentence = (
+        f"the server at {host}:{port} is gone, the study did not finish; nothing of this session "
+        f"is left on this machine but its log. A new attempt is a new session"
+    )
+    results = results or kit.results("no-session")
+    write_status(results, ServerUnreachable.__name__, sentence)
+    return results

@@ -1,0 +1,132 @@
+"""The server's end of a study on NVIDIA FLARE. It lives in the installed package, so that sites can
+refuse jobs that ship code."""
+
+import json
+from collections.abc import Mapping
+from threading import Condition
+from time import monotonic
+
+from nvflare.apis.client import Client
+from nvflare.apis.controller_spec import ClientTask, Task, TaskCompletionStatus
+from nvflare.apis.fl_constant import ReturnCode
+from nvflare.apis.fl_context import FLContext
+from nvflare.apis.impl.controller import Controller
+from nvflare.apis.shareable import Shareable
+from nvflare.apis.signal import Signal
+
+from fedhull.errors import EngineFailure, FedhullError
+from fedhull.federation.coordinator import Progress
+from fedhull.federation.kit import Kit
+from fedhull.federation.participant import INTERNAL_ERROR, coordinate
+
+MESSAGE, REPLY, ERROR = "message", "reply", "error"
+PROGRESS = "progress.jsonl"
+_ABORT_CHECK_SECONDS = 0.2
+
+
+class StudyController(Controller):  # type: ignore[misc]
+    """Runs the study of the server's kit, which is the FLARE workspace it is started in."""
+
+    def __init__(self, timeout: float = 600.0):
+        super().__init__(task_check_period=0.05)
+        self.timeout = timeout
+
+    def start_controller(self, fl_ctx: FLContext) -> None:
+        """Nothing to prepare: the kit is opened when the study begins."""
+
+    def stop_controller(self, fl_ctx: FLContext) -> None:
+        """Nothing to clean up."""
+
+    def process_result_of_unknown_task(
+        self,
+        client: Client,
+        task_name: str,
+        client_task_id: str,
+        result: Shareable,
+        fl_ctx: FLContext,
+    ) -> None:
+        """A reply that comes after its step is over is not used."""
+
+    def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
+        """The whole study; whatever ends it early ends the job."""
+        kit = Kit.open(fl_ctx.get_engine().get_workspace().get_root_dir())
+        run = fl_ctx.get_job_id()
+        log = kit.results(run) / PROGRESS
+
+        def report(progress: Progress) -> None:
+            with log.open("a") as file:
+                file.write(json.dumps(vars(progress)) + "\n")
+
+        try:
+            self.conduct(kit, run, FlareEngine(self, abort_signal, fl_ctx), report)
+        except FedhullError as problem:
+            self.system_panic(f"{type(problem).__name__}: {problem}", fl_ctx)
+
+    def conduct(self, kit: Kit, run: str, engine: "FlareEngine", report) -> None:  # type: ignore[no-untyped-def]
+        """Run the study."""
+        coordinate(kit, run, engine, self.timeout, report)
+
+
+class FlareEngine:
+    """One FLARE task for each client and step."""
+
+    def __init__(self, controller: Controller, abort_signal: Signal, fl_ctx: FLContext):
+        self._controller = controller
+        self._abort_signal = abort_signal
+        self._fl_ctx = fl_ctx
+
+    def step(
+        self, kind: str, messages: Mapping[str, bytes], timeout: float
+    ) -> tuple[dict[str, bytes], dict[str, str]]:
+        """Hand each client its message as a task, and wait for the results."""
+        there = {client.name for client in self._fl_ctx.get_engine().get_clients()}
+        replies: dict[str, bytes] = {}
+        failures = {name: "vanished" for name in messages if name not in there}
+        heard: set[str] = set(failures)
+        news = Condition()
+
+        def take(client_task: ClientTask, fl_ctx: FLContext) -> None:
+            name = client_task.client.name
+            with news:
+                _sort(name, client_task.result, replies, failures)
+                heard.add(name)
+                news.notify_all()
+
+        tasks: dict[str, Task] = {}
+        for name in messages.keys() & there:
+            data = Shareable({MESSAGE: messages[name]})
+            # the task outlives the step by a little: this loop, not FLARE's clock, ends the step
+            tasks[name] = Task(kind, data, timeout=int(timeout) + 5, result_received_cb=take)
+            self._controller.send(tasks[name], self._fl_ctx, targets=[name])
+        self._wait(news, set(tasks), heard, timeout)
+        with news:
+            failures |= dict.fromkeys(tasks.keys() - heard, "vanished")
+            answers = dict(replies), dict(failures)
+        for task in tasks.values():
+            self._controller.cancel_task(task, TaskCompletionStatus.CANCELLED, self._fl_ctx)
+        return answers
+
+    def _wait(self, news: Condition, asked: set[str], heard: set[str], timeout: float) -> None:
+        """Until everybody has answered or is known to be gone, or the time is up."""
+        deadline = monotonic() + timeout
+        with news:
+            while monotonic() < deadline:
+                if self._abort_signal.triggered:
+                    raise EngineFailure("the job was aborted, by an administrator or by FLARE")
+                if all(map(self._controller.get_client_disconnect_time, asked - heard)):
+                    return
+                news.wait(_ABORT_CHECK_SECONDS)
+
+
+def _sort(
+    name: str, result: Shareable, replies: dict[str, bytes], failures: dict[str, str]
+) -> None:
+    """A result is a reply, the name of an error, or empty: not every message has a reply."""
+    error = result.get(ERROR)
+    reply = result.get(REPLY)
+    if result.get_return_code() != ReturnCode.OK:
+        failures[name] = INTERNAL_ERROR
+    elif isinstance(error, str):
+        failures[name] = error if error.isidentifier() and len(error) < 40 else INTERNAL_ERROR
+    elif isinstance(reply, bytes):
+        replies[name] = reply

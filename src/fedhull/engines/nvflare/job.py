@@ -1,0 +1,42 @@
+"""The FLARE job of a study: two class names and no code."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from fedhull.engines.nvflare.startup import CONTROLLER, EXECUTOR
+from fedhull.federation.coordinator import PUBLISH
+from fedhull.protocol.server import Step
+from fedhull.protocol.study import Study
+
+STEPS = [step.value for step in Step if step is not Step.DONE] + [PUBLISH]
+
+
+def write_job(folder: Path, study: Study, timeout: float, controller: str = CONTROLLER) -> Path:
+    """Write the job of a study; `timeout` seconds are given to each step."""
+    files: dict[str, Any] = {
+        "meta.json": {
+            "name": "fedhull",
+            "resource_spec": {},
+            "deploy_map": {"app": ["@ALL"]},
+            "min_clients": study.threshold,
+        },
+        "app/config/config_fed_server.json": {
+            "format_version": 2,
+            "server": {"heart_beat_timeout": 600, "task_request_interval": 0.2},
+            "dead_client_grace_period": 5.0,
+            "workflows": [{"id": "study", "path": controller, "args": {"timeout": timeout}}],
+            "components": [],
+        },
+        "app/config/config_fed_client.json": {
+            "format_version": 2,
+            "default_task_fetch_interval": 0.2,
+            "executors": [{"tasks": STEPS, "executor": {"path": EXECUTOR, "args": {}}}],
+            "components": [],
+        },
+    }
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content, indent=2) + "\n")
+    return folder

@@ -1,0 +1,137 @@
+"""`fedhull server` on NVIDIA FLARE: start the server, wait for the sites, run the study, end."""
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep
+from typing import Any
+
+from nvflare.fuel.flare_api.flare_api import Session, new_secure_session
+
+from fedhull.engines.nvflare.controller import PROGRESS
+from fedhull.engines.nvflare.job import write_job
+from fedhull.engines.nvflare.launch import start, stop
+from fedhull.engines.nvflare.startup import ADMIN, ADMIN_FOLDER, store_in_kit
+from fedhull.errors import BelowThreshold, EngineFailure
+from fedhull.federation.kit import STATUS, Kit
+from fedhull.federation.participant import write_status
+
+Say = Callable[[str], None]
+_POLL_SECONDS = 0.5
+_START_SECONDS = 60
+_END_SECONDS = 30
+
+
+def run_server(kit: Kit, wait: float, timeout: float, say: Say) -> Path:
+    """Run the study of a coordinator's kit; the folder with what came of it.
+
+    The study begins when all sites are there, or after `wait` seconds if enough are. Each step
+    waits for at most `timeout` seconds.
+    """
+    log = kit.folder / "flare.log"
+    store_in_kit(kit.folder)
+    process = start("server", kit.folder, "server", log)
+    try:
+        say(f"Starting the server (NVIDIA FLARE; its own log: {log})")
+        with _admin_session(kit, process, log) as session:
+            _wait_for_sites(kit, session, wait, say)
+            with TemporaryDirectory() as folder:
+                job = session.submit_job(str(write_job(Path(folder) / "job", kit.study, timeout)))
+            say(f"All set; the study begins (FLARE job {job})")
+            results = kit.results(job)
+            _follow(session, job, results, say)
+            _finish_job(session, job)
+        return results
+    finally:
+        stop(process)
+
+
+@contextmanager
+def _admin_session(kit: Kit, process: Any, log: Path) -> Iterator[Session]:
+    """FLARE's own administration, with the certificate in the coordinator's kit."""
+    logging.getLogger("nvflare").setLevel(logging.CRITICAL)
+    deadline = monotonic() + _START_SECONDS
+    session = None
+    while session is None:
+        try:
+            with redirect_stdout(StringIO()):  # FLARE prints there what it is doing
+                session = new_secure_session(ADMIN, str(kit.folder / ADMIN_FOLDER), timeout=5.0)
+        except Exception as problem:
+            if process.poll() is not None or monotonic() > deadline:
+                raise EngineFailure(
+                    f"the server did not start; is its port free? The end of {log} says why"
+                ) from problem
+            sleep(_POLL_SECONDS)
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+def _wait_for_sites(kit: Kit, session: Session, wait: float, say: Say) -> None:
+    roster, threshold = set(kit.study.clients), kit.study.threshold
+    deadline, told = monotonic() + wait, None
+    while True:
+        here = {client.name for client in session.get_connected_client_list()} & roster
+        if here != told:
+            missing = ", ".join(sorted(roster - here))
+            say(
+                f"Sites: {len(here)} of {len(roster)} are here"
+                + f"; waiting for {missing}" * bool(missing)
+            )
+            told = here
+        if here == roster:
+            return
+        if monotonic() > deadline:
+            if len(here) >= threshold:
+                say(f"Going on with {len(here)} sites after {wait:g} seconds")
+                return
+            raise BelowThreshold(
+                f"after {wait:g} seconds only {len(here)} of {len(roster)} sites are here, the "
+                f"study needs {threshold}; missing: {', '.join(sorted(roster - here))}"
+            )
+        sleep(_POLL_SECONDS)
+
+
+def _follow(session: Session, job: str, results: Path, say: Say) -> None:
+    """Tell of each step until the controller has had its last word, or the job is over without."""
+    told = 0
+    over = False
+    while True:
+        lines = (
+            (results / PROGRESS).read_text().splitlines() if (results / PROGRESS).exists() else []
+        )
+        for line in lines[told:]:
+            say(describe(json.loads(line)))
+        told = len(lines)
+        if (results / STATUS).exists():
+            return
+        if over:
+            write_status(results, EngineFailure.__name__, f"FLARE ended job {job} before it began")
+            return
+        over = str(session.get_job_status(job)).startswith("FINISHED")
+        sleep(_POLL_SECONDS)
+
+
+def describe(progress: dict[str, Any]) -> str:
+    """A step in plain words."""
+    answered = f"{progress['answered']} of {progress['asked']} sites answered"
+    failed = ", ".join(f"{name} ({why})" for name, why in sorted(progress["failures"].items()))
+    return (
+        f"{progress['step']}: {answered} in {progress['seconds']:.1f} s"
+        + f"; without: {failed}" * bool(failed)
+    )
+
+
+def _finish_job(session: Session, job: str) -> None:
+    """No job is left running."""
+    deadline = monotonic() + _END_SECONDS
+    while not str(session.get_job_status(job)).startswith("FINISHED"):
+        if monotonic() > deadline:
+            session.abort_job(job)
+            return
+        sleep(_POLL_SECONDS)

@@ -1,0 +1,137 @@
+"""What both sides leave in their kits, whatever the engine: answers, results, a last word."""
+
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+
+from fedhull.errors import EngineFailure, FedhullError
+from fedhull.federation.audit import AuditLog
+from fedhull.federation.consent import use_consent
+from fedhull.federation.coordinator import Outcome, Report, run_study
+from fedhull.federation.engine import Engine
+from fedhull.federation.kit import AUDIT, MODEL, RESULT, STATUS, Kit, write_json
+from fedhull.federation.site import Site
+from fedhull.learn.model import save_model
+from fedhull.protocol.server import ServerSession
+
+INTERNAL_ERROR = "InternalError"
+
+
+class SiteRun:
+    """One session of a site, from its kit. `answer` never raises: the server hears the name of an
+    error at most, the site's own files hold the words."""
+
+    def __init__(self, kit: Kit, run: str):
+        self._kit = kit
+        self.results = kit.results(run)
+        self._audit = AuditLog(self.results / AUDIT, kit.study.hash)
+        self._site: Site | None = None
+
+    def answer(self, step: str, message: bytes) -> tuple[bytes | None, str | None]:
+        """(reply, None) or (None, name of an error)."""
+        try:
+            self._audit.record("received", step, message, peer="coordinator")
+            if self._site is None:
+                self._site = self._start()
+            reply = self._site.receive(message)
+            if self._site.done:
+                self._finish(self._site)
+            if reply is not None:
+                self._audit.record("sent", step, reply, peer="coordinator")
+            return reply, None
+        except FedhullError as problem:
+            write_status(self.results, type(problem).__name__, f"{problem}")
+            return None, type(problem).__name__
+        except Exception:
+            (self.results / "traceback.txt").write_text(traceback.format_exc())
+            write_status(
+                self.results,
+                INTERNAL_ERROR,
+                f"something failed that should not; see {self.results / 'traceback.txt'}, which "
+                f"stays on this machine",
+            )
+            return None, INTERNAL_ERROR
+
+    def end(self) -> None:
+        """No further message will come."""
+        if not (self.results / STATUS).exists():
+            write_status(
+                self.results,
+                EngineFailure.__name__,
+                "the server ended the session before it had a model, most likely because too few "
+                "sites were left; ask the coordinator",
+            )
+
+    def _start(self) -> Site:
+        kit = self._kit
+        assert kit.name is not None
+        return Site(kit.study, kit.name, kit.identity, use_consent(kit, self.results))
+
+    def _finish(self, site: Site) -> None:
+        save_model(site.model, self.results / MODEL)
+        result = {
+            "study": self._kit.study.name,
+            "study_hash": self._kit.study.hash.hex(),
+            "site": site.name,
+            "classes": {str(number): name for number, name in sorted(site.names.items())},
+            "correct": site.correct,
+            "tested": site.tested,
+            "accuracy": 100.0 * site.correct / site.tested if site.tested else None,
+            "points_sent": site.holdings.points_sent,
+            "points_held": site.holdings.points_held,
+            "points_guarded": site.holdings.points_guarded,
+        }
+        write_json(self.results / RESULT, result)
+        write_status(self.results, None, "the study is complete")
+
+
+def coordinate(kit: Kit, run: str, engine: Engine, timeout: float, report: Report) -> Outcome:
+    """Run the study of the coordinator's kit over an engine, and write what comes of it."""
+    results = kit.results(run)
+    try:
+        audited = _Audited(engine, AuditLog(results / AUDIT, kit.study.hash))
+        outcome = run_study(ServerSession(kit.study, kit.identity), audited, timeout, report)
+        save_outcome(outcome, results)
+    except FedhullError as problem:
+        write_status(results, type(problem).__name__, f"{problem}")
+        raise
+    except Exception:
+        (results / "traceback.txt").write_text(traceback.format_exc())
+        write_status(
+            results,
+            INTERNAL_ERROR,
+            f"something failed that should not; see {results}",
+        )
+        raise
+    return outcome
+
+
+def save_outcome(outcome: Outcome, results: Path) -> None:
+    """The coordinator's files at the end of a study."""
+    save_model(outcome.model, results / MODEL)
+    write_json(results / RESULT, outcome.to_json())
+    write_status(results, None, "the study is complete")
+
+
+def write_status(results: Path, error: str | None, sentence: str) -> None:
+    """The last word on a run: the name of an error, or None, and a sentence."""
+    write_json(results / STATUS, {"error": error, "sentence": sentence})
+
+
+class _Audited:
+    """An engine whose messages are noted in the audit log."""
+
+    def __init__(self, engine: Engine, log: AuditLog):
+        self._engine = engine
+        self._log = log
+
+    def step(
+        self, kind: str, messages: Mapping[str, bytes], timeout: float
+    ) -> tuple[dict[str, bytes], dict[str, str]]:
+        """Note, pass on, note."""
+        for name, message in messages.items():
+            self._log.record("sent", kind, message, peer=name)
+        replies, failures = self._engine.step(kind, messages, timeout)
+        for name, reply in replies.items():
+            self._log.record("received", kind, reply, peer=name)
+        return replies, failures

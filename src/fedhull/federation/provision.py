@@ -1,0 +1,70 @@
+"""Kits for all participants of a study, from its draft."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedhull.errors import InvalidInput
+from fedhull.federation.kit import IDENTITY, STUDY, write_bytes
+from fedhull.protocol.keys import Identity
+from fedhull.protocol.study import Study, parse_toml
+
+SERVER, AUTHORITY = "server", "authority"
+
+
+@dataclass(frozen=True)
+class Kits:
+    """The study, complete with keys, and which sites have to put in their own key."""
+
+    folder: Path
+    study: Study
+    own_key: list[str]
+
+
+def make_kits(draft: str, folder: Path) -> Kits:
+    """Write a kit for the coordinator and one for each site on the roster.
+
+    A site with a public key in the draft keeps its private key to itself. For a site whose key is
+    "" a key is made and put into its kit: easier, but whoever makes the kits has then seen it.
+    """
+    content = parse_toml(draft)
+    roster = content.get("clients")
+    if not isinstance(roster, dict):
+        raise InvalidInput("the study must have a [clients] table with a line for each site")
+    for reserved in {SERVER, AUTHORITY} & roster.keys():
+        raise InvalidInput(f"a site must not be called {reserved!r}, which is a folder of its own")
+    made = {name: Identity.generate() for name, public in roster.items() if public == ""}
+    coordinator = Identity.generate()
+    if content.get("coordinator"):
+        raise InvalidInput("leave 'coordinator' out of the draft: its key is made with the kits")
+    content["coordinator"] = coordinator.public
+    content["clients"] = roster | {name: identity.public for name, identity in made.items()}
+    study = Study.from_plain(content)
+    if folder.exists() and any(folder.iterdir()):
+        raise InvalidInput(f"{folder} is not empty; kits are made in a new folder")
+    for name in (SERVER, *study.clients):
+        kit = folder / name
+        kit.mkdir(parents=True)
+        kit.chmod(0o700)
+        write_bytes(kit / STUDY, study.to_toml().encode())
+        identity = coordinator if name == SERVER else made.get(name)
+        if identity is not None:
+            write_bytes(kit / IDENTITY, identity.to_pem(), mode=0o600)
+        write_bytes(kit / "README.md", _readme(name, study, identity is not None).encode())
+    return Kits(folder, study, sorted(set(study.clients) - set(made)))
+
+
+def _readme(name: str, study: Study, has_key: bool) -> str:
+    command = "fedhull server ." if name == SERVER else "fedhull client . --data YOUR_FILE"
+    key = (
+        f"`{IDENTITY}` is your private key: keep this folder to yourself."
+        if has_key
+        else f"Put the key that `fedhull keygen` made for you here, as `{IDENTITY}`."
+    )
+    lines = [
+        f"# {study.name}: the kit of {'the coordinator' if name == SERVER else name}",
+        "`study.toml` is what all participants agree on; read it, it is short.",
+        key,
+        f"Start: `{command}` (in this folder). It shows what will be sent before it is sent.",
+        "Afterwards `results/` holds the model, the result and the audit log.",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,115 @@
+"""Real federations on this machine: kits, data, processes, and what the memory engine makes of the
+same."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from fedhull.data.tree import make_tree
+from fedhull.engines.memory import MemoryEngine
+from fedhull.federation.consent import load_holdings
+from fedhull.federation.coordinator import run_study
+from fedhull.federation.kit import Kit
+from fedhull.federation.site import Site
+from fedhull.protocol.server import ServerSession
+
+FEDHULL = str(Path(sys.executable).with_name("fedhull"))
+SABOTAGE = Path(__file__).parent / "engines" / "sabotage"
+TESTS = Path(__file__).parent
+PATIENCE = 240  # seconds until a participant that should have ended is an error
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def draft(names, extra="") -> str:
+    lines = [
+        'name = "A test"',
+        "[geometry]\nepsilon = 0.1\nradius = 0.98",
+        "[labels]\nclasses = 6",
+        extra,
+        "[clients]",
+        *(f'{name} = ""' for name in names),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+class Federation:
+    """Kits and data for n sites in a folder, and the processes that were started from them."""
+
+    def __init__(self, folder: Path, n: int = 3, extra: str = "", engine: str = "nvflare"):
+        self.folder = folder
+        self.names = [f"lab-{chr(ord('a') + i)}" for i in range(n)]
+        self.port = free_port()
+        self.processes: list[subprocess.Popen] = []
+        (folder / "study.toml").write_text(draft(self.names, extra))
+        self.command(
+            "provision", str(folder / "study.toml"), "--out", str(self.kits),
+            "--port", str(self.port), "--engine", engine,
+        )  # fmt: skip
+        data = make_tree(400 * n, batches=n, seed=1)
+        for i, name in enumerate(self.names):
+            mine = data.batch == i
+            np.savez(self.data(name), x=data.x[mine], y=data.y[mine])
+
+    @property
+    def kits(self) -> Path:
+        return self.folder / "kits"
+
+    def data(self, name) -> Path:
+        return self.folder / f"{name}.npz"
+
+    def command(self, *words, code=0) -> subprocess.CompletedProcess:
+        done = subprocess.run([FEDHULL, *words], capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == code, done.stderr
+        return done
+
+    def server(self, *options, sabotage="", timeout=30, wait=120, kit="server"):
+        words = ["server", str(self.kits / kit), "--timeout", str(timeout), "--wait", str(wait)]
+        return self._start([*words, *options], sabotage)
+
+    def client(self, name, *options, sabotage="", secret="", wait=60, kit=None):
+        words = ["client", str(kit or self.kits / name), "--data", str(self.data(name)), "--yes"]
+        return self._start([*words, "--wait", str(wait), *options], sabotage, secret)
+
+    def _start(self, words, sabotage, secret=""):
+        env = os.environ | {"FEDHULL_SABOTAGE": sabotage, "FEDHULL_SABOTAGE_SECRET": secret}
+        if sabotage:
+            env["PYTHONPATH"] = os.pathsep.join(map(str, (SABOTAGE, TESTS)))
+        process = subprocess.Popen(
+            [FEDHULL, *words], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        self.processes.append(process)
+        return process
+
+    def end(self):
+        for process in self.processes:
+            process.kill()
+            process.communicate()
+
+    def results(self, name) -> Path:
+        (found,) = (self.kits / name / "results").iterdir()
+        return found
+
+    def in_memory(self, vanish=None):
+        """The same study, keys and data, in the memory engine."""
+        kit = Kit.open(self.kits / "server")
+        sites = [
+            Site(kit.study, name, Kit.open(self.kits / name).identity,
+                 load_holdings(kit.study, str(self.data(name)), "label"))
+            for name in self.names
+        ]  # fmt: skip
+        return run_study(ServerSession(kit.study, kit.identity), MemoryEngine(sites, vanish))
+
+
+def ended(process) -> tuple[int, str, str]:
+    """Exit code, output and messages of a process that ends by itself."""
+    out, err = process.communicate(timeout=PATIENCE)
+    return process.returncode, out, err
