@@ -17,7 +17,8 @@ FedhullError
 │   ├── BadShares                  shares do not restore what their owner committed to
 │   └── NoConsent                  nobody has agreed to what the server asks for
 ├── EngineFailure                  what moves the messages does not work
-│   └── ServerUnreachable          the server is gone, or was never there
+│   ├── ServerUnreachable          the server is gone, or was never there
+│   └── StillWaiting               others have to do something first; nothing is wrong
 └── MissingExtra (ImportError)     an optional dependency is not installed
 """
 
@@ -92,6 +93,10 @@ class EngineFailure(FedhullError):
 
 class ServerUnreachable(EngineFailure):
     """The server is gone, was never there, or does not accept this participant."""
+
+
+class StillWaiting(EngineFailure):
+    """Others have to do something first; nothing is wrong, and the same call goes on later."""
 
 
 class MissingExtra(FedhullError, ImportError):

@@ -47,20 +47,25 @@ def test_a_study_of_three_sites_equals_the_memory_engines_bit_for_bit(federation
     assert result["tested"] == sum(site["tested"] for site in sites.values()) > 0
 
 
-def test_killed_sites_are_left_out_whichever_step_they_die_at(federation):
-    steps = ["advertise", "share", "upload", "confirm", "unmask", "publish"]
-    study = federation(len(steps) + 7)
+@pytest.mark.parametrize(
+    "steps", [["share", "upload", "unmask"], ["advertise", "confirm", "publish"]], ids="-".join
+)
+def test_sites_killed_at_any_step_are_left_out(federation, steps):
+    study = federation(7, extra="[protocol]\nthreshold = 4")
     dying = dict(zip(study.names, steps, strict=False))
-    server = study.server("--json", timeout=20)
+    server = study.server("--json", timeout=25)
     clients = {
         name: study.client(name, sabotage=f"kill@{dying[name]}" if name in dying else "")
         for name in study.names
     }
     code, out, err = ended(server)
     assert code == 0, err
-    vanish = {step: [name] for name, step in dying.items()}
-    assert json.loads(out)["survivors"] == [n for n in study.names if n not in study.names[:3]]
-    assert same_model(study, vanish)
+    result = json.loads(out)
+    in_memory = study.in_memory({step: [name] for name, step in dying.items()})
+    assert result["survivors"] == in_memory.aggregate.survivors
+    assert result["failures"] == dict.fromkeys(dying, "vanished")
+    assert (result["correct"], result["tested"]) == (in_memory.correct, in_memory.tested)
+    assert same_model(study, {step: [name] for name, step in dying.items()})
     for name, client in clients.items():
         code, _, err = ended(client)
         assert code == (-9 if name in dying else 0), err

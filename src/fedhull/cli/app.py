@@ -15,7 +15,7 @@ from fedhull.cli.keygen import keygen
 from fedhull.cli.plan import plan
 from fedhull.cli.reproduce import reproduce_app
 from fedhull.cli.simulate import predict, simulate
-from fedhull.errors import FedhullError
+from fedhull.errors import FedhullError, StillWaiting
 
 app = typer.Typer(
     name="fedhull",
@@ -51,19 +51,22 @@ def options(
 
 
 def main() -> None:
-    """Run a command; an error of ours is one sentence on standard error and exit code 2."""
+    """Run a command; an error of ours is one sentence on standard error and exit code 2, or 3 if
+    others have to do something first."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # ε and √ on a terminal that has no such letters: better a question mark than no answer
             stream.reconfigure(errors="replace")
     try:
         app()
+    except StillWaiting as news:
+        _complain(str(news), code=3, style="yellow")
     except FedhullError as problem:
         _complain(str(problem))
     except OSError as problem:
         _complain(f"{problem.filename or 'a file'}: {problem.strerror}")
 
 
-def _complain(sentence: str) -> None:
-    err.print(f"fedhull: {sentence}", style="red", markup=False, highlight=False, soft_wrap=True)
-    sys.exit(2)
+def _complain(sentence: str, code: int = 2, style: str = "red") -> None:
+    err.print(f"fedhull: {sentence}", style=style, markup=False, highlight=False, soft_wrap=True)
+    sys.exit(code)

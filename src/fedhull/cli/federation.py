@@ -25,6 +25,9 @@ class EngineName(StrEnum):
 
 EngineOption = Annotated[EngineName, typer.Option(help="What moves the messages.")]
 KitArgument = Annotated[Path, typer.Argument(help="The participant's kit.")]
+MailOption = Annotated[
+    Path | None, typer.Option(help="By files: the folder of messages; without it, KIT/mail.")
+]
 WaitOption = Annotated[float, typer.Option(min=0, help="Seconds to wait for the others.")]
 
 
@@ -49,6 +52,10 @@ def provision(
         from fedhull.engines.nvflare.startup import add_startup_kits
 
         add_startup_kits(kits, server, port)
+    elif engine is EngineName.FLOWER:
+        from fedhull.engines.flower.certificates import add_certificates
+
+        add_certificates(kits, server, port)
     if json:
         print_json(
             {
@@ -65,7 +72,7 @@ def provision(
         f"Coordinator: {folder / SERVER}  (start: fedhull server {folder / SERVER})",
         *(f"Site {name}: {folder / name}" for name in kits.study.clients),
     ]
-    if engine is EngineName.NVFLARE:
+    if engine is not EngineName.FILES:
         lines.append(f"Certificate authority: {folder / AUTHORITY} (take it off this machine)")
     if kits.own_key:
         lines.append(f"These bring their own identity key: {', '.join(kits.own_key)}")
@@ -80,6 +87,11 @@ def server(
     timeout: Annotated[
         float, typer.Option(min=1, help="Seconds that a site has for each step.")
     ] = 600.0,
+    mail: MailOption = None,
+    go_on: Annotated[
+        bool, typer.Option("--go-on", help="By files: without those who have not replied.")
+    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="By files: a new session.")] = False,
     json: JsonFlag = False,
 ) -> None:
     """Run a study as its coordinator, and end when it is done."""
@@ -95,6 +107,15 @@ def server(
         from fedhull.engines.nvflare.server import run_server
 
         results = run_server(opened, wait, timeout, say)
+    elif engine is EngineName.FLOWER:
+        _require("flwr", engine)
+        from fedhull.engines.flower.run import run_server as run_flower_server
+
+        results = run_flower_server(opened, wait, timeout, say)
+    else:
+        from fedhull.engines.files import serve_files
+
+        results = serve_files(opened, mail or opened.folder / "mail", go_on, again, say)
     result = _result_of(results)
     if json:
         print_json(result)
@@ -114,7 +135,9 @@ def server(
 
 def client(
     kit: KitArgument,
-    data: Annotated[str, typer.Option(help="Your points: .csv, .npz, .parquet or .h5ad.")],
+    data: Annotated[
+        str | None, typer.Option(help="Your points: .csv, .npz, .parquet or .h5ad.")
+    ] = None,
     label: Annotated[str, typer.Option(help="Column that holds the classes.")] = "label",
     identity: Annotated[
         Path | None, typer.Option(help="Your key, if it is not in the kit.")
@@ -125,29 +148,43 @@ def client(
         bool, typer.Option("--again", help="Agree to a second session of the same study.")
     ] = False,
     wait: WaitOption = 3600.0,
+    mail: MailOption = None,
     json: JsonFlag = False,
 ) -> None:
     """Take part in a study as a site; shows what would be sent, and asks."""
-    from fedhull.federation.consent import ask_for, load_holdings, withdraw
+    from fedhull.federation.consent import withdraw
     from fedhull.federation.kit import Kit
 
     opened = Kit.open(kit, identity)
     if opened.name is None:
         raise InvalidInput(f"{kit} is the coordinator's kit; 'fedhull server' starts it")
     prepare_kernels(quiet=json)
-    holdings = load_holdings(opened.study, data, label)
-    _explain(opened, holdings, quiet=json)
-    _agree(opened, yes, again)
-    ask_for(opened.study, holdings, data, label).give(opened)
-    say = _speaker(json)
-    try:
-        if engine is EngineName.NVFLARE:
-            _require("nvflare", engine)
-            from fedhull.engines.nvflare.client import run_client
+    if engine is EngineName.NVFLARE:
+        _require("nvflare", engine)
+        from fedhull.engines.nvflare.client import run_client
 
-            results = run_client(opened, wait, say)
-    finally:
-        withdraw(opened)
+        _consent(opened, data, label, yes, again, quiet=json)
+        try:
+            results = run_client(opened, wait, _speaker(json))
+        finally:
+            withdraw(opened)
+    elif engine is EngineName.FLOWER:
+        _require("flwr", engine)
+        from fedhull.engines.flower.run import run_client as run_flower_client
+
+        _consent(opened, data, label, yes, again, quiet=json)
+        try:
+            results = run_flower_client(opened, wait, _speaker(json))
+        finally:
+            withdraw(opened)
+    else:
+        from fedhull.engines.files import answer_files, session_open, start_again
+
+        if again or not session_open(opened):
+            _consent(opened, data, label, yes, again, quiet=json)
+        if again:
+            start_again(opened)
+        results = answer_files(opened, mail or opened.folder / "mail", _speaker(json))
     result = _result_of(results)
     if json:
         print_json(result)
@@ -163,6 +200,18 @@ def client(
         f"{', '.join(map(str, result['classes'].values()))}.\n{own}"
         f"Model, result and audit log: {results}"
     )
+
+
+def _consent(kit: "Kit", data: str | None, label: str, yes: bool, again: bool, quiet: bool) -> None:
+    """Show what would be sent, ask, and leave the consent for the session to find."""
+    from fedhull.federation.consent import ask_for, load_holdings
+
+    if data is None:
+        raise InvalidInput("--data must name the file with your points")
+    holdings = load_holdings(kit.study, data, label)
+    _explain(kit, holdings, quiet)
+    _agree(kit, yes, again)
+    ask_for(kit.study, holdings, data, label).give(kit)
 
 
 def _explain(kit: "Kit", holdings: "Holdings", quiet: bool) -> None:

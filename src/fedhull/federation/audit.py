@@ -5,15 +5,18 @@ import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 
 class AuditLog:
-    """Appends to a file; every line is on disk before the message is acted on."""
+    """Appends to a file; every line is on disk before the message is acted on. A session that is
+    taken up again does not note its earlier messages a second time."""
 
     def __init__(self, path: Path, study_hash: bytes):
         self.path = path
         self._study = study_hash.hex()
+        lines = path.read_text().splitlines() if path.exists() else []
+        self._noted = {_key(json.loads(line)) for line in lines}
 
     def record(
         self, direction: Literal["sent", "received"], step: str, message: bytes, peer: str
@@ -28,7 +31,14 @@ class AuditLog:
             "bytes": len(message),
             "sha256": hashlib.sha256(message).hexdigest(),
         }
+        if _key(line) in self._noted:
+            return
+        self._noted.add(_key(line))
         with self.path.open("a") as file:
             file.write(json.dumps(line) + "\n")
             file.flush()
             os.fsync(file.fileno())
+
+
+def _key(line: dict[str, Any]) -> tuple[Any, ...]:
+    return line["peer"], line["direction"], line["step"], line["sha256"]

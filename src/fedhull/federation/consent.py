@@ -47,11 +47,12 @@ def ask_for(study: Study, holdings: Holdings, data: str, label: str) -> Consent:
 
 
 def use_consent(kit: Kit, results: Path) -> Holdings:
-    """Take the consent, so that it serves no second time, and load what it covers."""
+    """Take the consent, so that it serves no second session, and load what it covers."""
     taken = results / CONSENT
     try:
-        # a rename succeeds for one session only, however many start at once
-        (kit.folder / CONSENT).rename(taken)
+        if not taken.exists():  # else this session, taken up again, has its consent already
+            # a rename succeeds for one session only, however many start at once
+            (kit.folder / CONSENT).rename(taken)
     except FileNotFoundError:
         raise NoConsent(
             "nobody here has agreed to a session; 'fedhull client' shows what would leave and asks"

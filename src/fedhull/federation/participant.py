@@ -1,17 +1,19 @@
 """What both sides leave in their kits, whatever the engine: answers, results, a last word."""
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from fedhull.errors import EngineFailure, FedhullError
+from fedhull.errors import EngineFailure, FedhullError, StillWaiting
 from fedhull.federation.audit import AuditLog
 from fedhull.federation.consent import use_consent
 from fedhull.federation.coordinator import Outcome, Report, run_study
 from fedhull.federation.engine import Engine
+from fedhull.federation.journal import Journal
 from fedhull.federation.kit import AUDIT, MODEL, RESULT, STATUS, Kit, write_json
 from fedhull.federation.site import Site
 from fedhull.learn.model import save_model
+from fedhull.protocol.keys import Randomness
 from fedhull.protocol.server import ServerSession
 
 INTERNAL_ERROR = "InternalError"
@@ -19,13 +21,25 @@ INTERNAL_ERROR = "InternalError"
 
 class SiteRun:
     """One session of a site, from its kit. `answer` never raises: the server hears the name of an
-    error at most, the site's own files hold the words."""
+    error at most, the site's own files hold the words.
 
-    def __init__(self, kit: Kit, run: str):
+    Engines that start a new process for each message give the `journal` of the last one, and `keep`
+    the one they get after each message.
+    """
+
+    def __init__(
+        self,
+        kit: Kit,
+        run: str,
+        journal: Journal | None = None,
+        keep: Callable[[Journal], None] = lambda journal: None,
+    ):
         self._kit = kit
         self.results = kit.results(run)
         self._audit = AuditLog(self.results / AUDIT, kit.study.hash)
         self._site: Site | None = None
+        self._journal = journal or Journal()
+        self._keep = keep
 
     def answer(self, step: str, message: bytes) -> tuple[bytes | None, str | None]:
         """(reply, None) or (None, name of an error)."""
@@ -34,6 +48,8 @@ class SiteRun:
             if self._site is None:
                 self._site = self._start()
             reply = self._site.receive(message)
+            self._journal.accepted.append(message)
+            self._keep(self._journal)
             if self._site.done:
                 self._finish(self._site)
             if reply is not None:
@@ -65,7 +81,12 @@ class SiteRun:
     def _start(self) -> Site:
         kit = self._kit
         assert kit.name is not None
-        return Site(kit.study, kit.name, kit.identity, use_consent(kit, self.results))
+        holdings = use_consent(kit, self.results)
+        randomness = Randomness(self._journal.root)
+        site = Site(kit.study, kit.name, kit.identity, holdings, randomness)
+        for message in self._journal.accepted:
+            site.receive(message)
+        return site
 
     def _finish(self, site: Site) -> None:
         save_model(site.model, self.results / MODEL)
@@ -85,13 +106,23 @@ class SiteRun:
         write_status(self.results, None, "the study is complete")
 
 
-def coordinate(kit: Kit, run: str, engine: Engine, timeout: float, report: Report) -> Outcome:
+def coordinate(
+    kit: Kit,
+    run: str,
+    engine: Engine,
+    timeout: float,
+    report: Report,
+    session: ServerSession | None = None,
+) -> Outcome:
     """Run the study of the coordinator's kit over an engine, and write what comes of it."""
     results = kit.results(run)
     try:
         audited = _Audited(engine, AuditLog(results / AUDIT, kit.study.hash))
-        outcome = run_study(ServerSession(kit.study, kit.identity), audited, timeout, report)
+        session = session or ServerSession(kit.study, kit.identity)
+        outcome = run_study(session, audited, timeout, report)
         save_outcome(outcome, results)
+    except StillWaiting:
+        raise
     except FedhullError as problem:
         write_status(results, type(problem).__name__, f"{problem}")
         raise

@@ -127,6 +127,21 @@ class ServerSession:
         return (correct, everything) if correct <= everything else None
 
     @property
+    def session(self) -> bytes:
+        """The session's number, which every message carries."""
+        return self._session
+
+    def expects(self, name: str) -> bool:
+        """Whether a reply of this client is asked for in this step."""
+        return name in self._asked
+
+    def check(self, name: str, raw: bytes) -> None:
+        """Raise what `advance` would refuse this reply for. A transport that anybody can write to
+        asks this first, so that a forged reply does not stand for its supposed author."""
+        expected = _HANDLERS[self.step][0] if self.step in _HANDLERS else m.Tally
+        self._accept(name, raw, expected)
+
+    @property
     def evaluators(self) -> list[str]:
         """Who is asked how well the result does."""
         return self._unmaskers

@@ -8,6 +8,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from fedhull.engines.nvflare.launch import start, stop
+from fedhull.engines.progress import answers, tell_sent
 from fedhull.errors import BadIdentity, EngineFailure, InvalidInput, ServerUnreachable
 from fedhull.federation.kit import AUDIT, RESULTS, STATUS, Kit
 from fedhull.federation.participant import write_status
@@ -38,12 +39,12 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
             if results is None:
                 results = next(iter(set((kit.folder / RESULTS).glob("*")) - before), None)
             if results is not None:
-                told = _tell_steps(results, told, say)
+                told = tell_sent(results / AUDIT, told, say)
                 if (results / STATUS).exists():
                     return results
             if process.poll() is not None:
                 raise EngineFailure(f"FLARE's client has ended early; the end of {log} says why")
-            if _answers(host, port):
+            if answers(host, port):
                 last_seen = monotonic()
             elif monotonic() - last_seen > _GONE_SECONDS:
                 return _server_gone(kit, results, host, port)
@@ -67,7 +68,7 @@ def server_address(kit: Kit) -> tuple[str, int]:
 
 def _wait_for_server(kit: Kit, host: str, port: int, wait: float, say: Say) -> None:
     deadline, told = monotonic() + wait, False
-    while not _answers(host, port):
+    while not answers(host, port):
         if not told:
             say(f"Waiting for the server at {host}:{port}")
             told = True
@@ -78,14 +79,6 @@ def _wait_for_server(kit: Kit, host: str, port: int, wait: float, say: Say) -> N
             )
         sleep(_POLL_SECONDS)
     _shake_hands(kit, host, port)
-
-
-def _answers(host: str, port: int) -> bool:
-    try:
-        socket.create_connection((host, port), _CONNECT_SECONDS).close()
-    except OSError:
-        return False
-    return True
 
 
 def _shake_hands(kit: Kit, host: str, port: int) -> None:
@@ -112,16 +105,6 @@ def _shake_hands(kit: Kit, host: str, port: int) -> None:
         ) from None
     except OSError:
         return
-
-
-def _tell_steps(results: Path, told: int, say: Say) -> int:
-    log = results / AUDIT
-    lines = log.read_text().splitlines() if log.exists() else []
-    for line in lines[told:]:
-        entry = json.loads(line)
-        if entry["direction"] == "sent":
-            say(f"{entry['step']}: sent {entry['bytes']:,} bytes")
-    return len(lines)
 
 
 def _server_gone(kit: Kit, results: Path | None, host: str, port: int) -> Path:

@@ -1,6 +1,5 @@
 """`fedhull server` on NVIDIA FLARE: start the server, wait for the sites, run the study, end."""
 
-import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -16,6 +15,7 @@ from fedhull.engines.nvflare.controller import PROGRESS
 from fedhull.engines.nvflare.job import write_job
 from fedhull.engines.nvflare.launch import start, stop
 from fedhull.engines.nvflare.startup import ADMIN, ADMIN_FOLDER, store_in_kit
+from fedhull.engines.progress import describe, new_lines
 from fedhull.errors import BelowThreshold, EngineFailure
 from fedhull.federation.kit import STATUS, Kit
 from fedhull.federation.participant import write_status
@@ -102,29 +102,17 @@ def _follow(session: Session, job: str, results: Path, say: Say) -> None:
     told = 0
     over = False
     while True:
-        lines = (
-            (results / PROGRESS).read_text().splitlines() if (results / PROGRESS).exists() else []
-        )
-        for line in lines[told:]:
-            say(describe(json.loads(line)))
-        told = len(lines)
+        for progress in new_lines(results / PROGRESS, told):
+            say(describe(progress))
+            told += 1
         if (results / STATUS).exists():
             return
         if over:
-            write_status(results, EngineFailure.__name__, f"FLARE ended job {job} before it began")
+            sentence = f"FLARE ended job {job} before the study began; see its log"
+            write_status(results, EngineFailure.__name__, sentence)
             return
         over = str(session.get_job_status(job)).startswith("FINISHED")
         sleep(_POLL_SECONDS)
-
-
-def describe(progress: dict[str, Any]) -> str:
-    """A step in plain words."""
-    answered = f"{progress['answered']} of {progress['asked']} sites answered"
-    failed = ", ".join(f"{name} ({why})" for name, why in sorted(progress["failures"].items()))
-    return (
-        f"{progress['step']}: {answered} in {progress['seconds']:.1f} s"
-        + f"; without: {failed}" * bool(failed)
-    )
 
 
 def _finish_job(session: Session, job: str) -> None:

@@ -1,0 +1,100 @@
+"""TLS for Flower: a certificate authority of the study's own, and the server's certificate."""
+
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from fedhull.federation.kit import write_bytes
+from fedhull.federation.provision import AUTHORITY, SERVER, Kits
+
+CA, CERTIFICATE, KEY, ADDRESS = "ca.pem", "server.crt", "server.key", "address.txt"
+_VALID = timedelta(days=360)
+
+
+def add_certificates(kits: Kits, host: str, port: int) -> None:
+    """Give the coordinator's kit a certificate for its host, and every kit the authority's and the
+    server's address."""
+    authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    authority = _certificate("fedhull study", authority_key, authority_key, "fedhull study", None)
+    certificate = _certificate(host, key, authority_key, "fedhull study", host)
+    for name in (SERVER, *kits.study.clients):
+        write_bytes(kits.folder / name / CA, _pem(authority))
+        write_bytes(kits.folder / name / ADDRESS, f"{host}:{port}\n".encode())
+    write_bytes(kits.folder / SERVER / CERTIFICATE, _pem(certificate))
+    _write_key(kits.folder / SERVER / KEY, key)
+    (kits.folder / AUTHORITY).mkdir(mode=0o700)
+    _write_key(kits.folder / AUTHORITY / "ca.key", authority_key)
+
+
+def _certificate(
+    subject: str,
+    key: ec.EllipticCurvePrivateKey,
+    signer: ec.EllipticCurvePrivateKey,
+    issuer: str,
+    host: str | None,
+) -> x509.Certificate:
+    """A certificate for a host, or, without one, for the authority itself."""
+    now = datetime.now(UTC)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)]))
+        .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)]))
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + _VALID)
+        .add_extension(x509.BasicConstraints(ca=host is None, path_length=None), critical=True)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False
+        )
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(_usage(authority=host is None), critical=True)
+    )
+    if host is not None:
+        builder = builder.add_extension(
+            x509.SubjectAlternativeName([_host_name(host), *_LOOPBACK]), critical=False
+        ).add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+    return builder.sign(signer, hashes.SHA256())
+
+
+# Flower's own parts at the server talk to each other over the loopback interface.
+_LOOPBACK = [x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))]
+
+
+def _host_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _usage(authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not authority,
+        key_cert_sign=authority,
+        crl_sign=authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
+    pem = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    write_bytes(path, pem, mode=0o600)

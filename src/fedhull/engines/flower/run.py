@@ -1,0 +1,238 @@
+"""`fedhull server` and `fedhull client` on Flower: a SuperLink or SuperNode for one study."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep
+from typing import Any
+
+from fedhull.engines.flower.certificates import ADDRESS, CA, CERTIFICATE, KEY
+from fedhull.engines.flower.server_app import PROGRESS
+from fedhull.engines.progress import answers, describe, new_lines, tell_sent
+from fedhull.errors import EngineFailure, InvalidInput, ServerUnreachable
+from fedhull.federation.kit import AUDIT, RESULTS, STATUS, Kit, read_text
+from fedhull.federation.participant import write_status
+
+Say = Callable[[str], None]
+_POLL_SECONDS = 0.5
+_GONE_SECONDS = 30.0
+_START_SECONDS = 60.0
+_APP = """\
+[project]
+name = "fedhull-study"
+version = "1.0.0"
+dependencies = []
+[tool.flwr.app]
+publisher = "fedhull"
+[tool.flwr.app.components]
+serverapp = "fedhull.engines.flower.server_app:app"
+clientapp = "fedhull.engines.flower.client_app:app"
+[tool.flwr.app.config]
+kit = {kit}
+wait = {wait}
+timeout = {timeout}
+"""
+_CONNECTION = """\
+[superlink]
+default = "study"
+[superlink.study]
+address = {address}
+root-certificates = {ca}
+"""
+
+
+def run_server(kit: Kit, wait: float, timeout: float, say: Say) -> Path:
+    """Run the study of a coordinator's kit on a SuperLink that lives as long as the study."""
+    _, port = server_address(kit)
+    log = kit.folder / "flower.log"
+    with TemporaryDirectory() as folder:
+        home = Path(folder)
+        process = _start(
+            "flower-superlink",
+            {
+                "host": "0.0.0.0",
+                "port": port,
+                "ssl-ca-certfile": kit.folder / CA,
+                "ssl-certfile": kit.folder / CERTIFICATE,
+                "ssl-keyfile": kit.folder / KEY,
+            },
+            ["--disable-runtime-dependency-installation"],
+            home,
+            log,
+        )
+        try:
+            say(f"Starting the server (Flower; its own log: {log})")
+            _wait_until(lambda: answers("127.0.0.1", port), process, log)
+            run = _submit(kit, home, port, wait, timeout)
+            results = kit.results(f"flower-{run}")
+            _follow(process, results, log, say)
+            return results
+        finally:
+            _stop(process)
+
+
+def run_client(kit: Kit, wait: float, say: Say) -> Path:
+    """Take part in the study of a site's kit with a SuperNode that lives as long as the study."""
+    host, port = server_address(kit)
+    deadline = monotonic() + wait
+    while not answers(host, port):
+        if monotonic() > deadline:
+            raise ServerUnreachable(
+                f"the server at {host}:{port} has not been there for {wait:g} seconds; ask the "
+                f"coordinator whether it runs, and your network people whether port {port} is open"
+            )
+        sleep(_POLL_SECONDS)
+    before = set((kit.folder / RESULTS).glob("*"))
+    log = kit.folder / "flower.log"
+    with TemporaryDirectory() as folder:
+        process = _start(
+            "flower-supernode",
+            {
+                "superlink": f"{host}:{port}",
+                "root-certificates": kit.folder / CA,
+                "node-config": f"kit={json.dumps(str(kit.folder))}",
+                "port": _free_port(),
+            },
+            [],
+            Path(folder),
+            log,
+        )
+        say(f"Connected to {host}:{port}; waiting for the study (Flower's own log: {log})")
+        try:
+            return _take_part(kit, process, before, host, port, log, say)
+        finally:
+            _stop(process)
+
+
+def server_address(kit: Kit) -> tuple[str, int]:
+    """Host and port in the kit."""
+    if not (kit.folder / ADDRESS).is_file():
+        raise InvalidInput(f"{kit.folder} was not made for Flower: provision with --engine flower")
+    host, port = read_text(kit.folder / ADDRESS).strip().rsplit(":", 1)
+    return host, int(port)
+
+
+def _take_part(
+    kit: Kit,
+    process: "subprocess.Popen[bytes]",
+    before: set[Path],
+    host: str,
+    port: int,
+    log: Path,
+    say: Say,
+) -> Path:
+    results: Path | None = None
+    told, last_seen = 0, monotonic()
+    while True:
+        results = results or next(iter(set((kit.folder / RESULTS).glob("*")) - before), None)
+        if results is not None:
+            told = tell_sent(results / AUDIT, told, say)
+            if (results / STATUS).exists():
+                sleep(_GRACE_SECONDS)  # the last reply is still to be fetched from the SuperNode
+                return results
+        if process.poll() is not None:
+            raise EngineFailure(f"Flower's SuperNode has ended early; the end of {log} says why")
+        if answers(host, port):
+            last_seen = monotonic()
+        elif monotonic() - last_seen > _GONE_SECONDS:
+            results = results or kit.results("no-session")
+            write_status(
+                results,
+                ServerUnreachable.__name__,
+                f"the server at {host}:{port} is gone, the study did not finish",
+            )
+            return results
+        sleep(_POLL_SECONDS)
+
+
+_GRACE_SECONDS = 5.0
+
+
+def _submit(kit: Kit, home: Path, port: int, wait: float, timeout: float) -> str:
+    """Start the run, as `flwr run` would."""
+    app = home / "app"
+    app.mkdir()
+    (app / "pyproject.toml").write_text(
+        _APP.format(kit=json.dumps(str(kit.folder)), wait=wait, timeout=timeout)
+    )
+    (home / "config.toml").write_text(
+        _CONNECTION.format(
+            address=json.dumps(f"127.0.0.1:{port}"), ca=json.dumps(str(kit.folder / CA))
+        )
+    )
+    done = subprocess.run(
+        [_script("flwr"), "run", str(app), "study", "--format", "json"],
+        env=_environment(home),
+        capture_output=True,
+        text=True,
+    )
+    try:
+        return str(json.loads(done.stdout)["run-id"])
+    except (ValueError, KeyError):
+        raise EngineFailure(
+            f"Flower did not accept the study: {(done.stdout + done.stderr).strip()[-300:]}"
+        ) from None
+
+
+def _follow(process: "subprocess.Popen[bytes]", results: Path, log: Path, say: Say) -> None:
+    told = 0
+    while True:
+        for progress in new_lines(results / PROGRESS, told):
+            say(describe(progress))
+            told += 1
+        if (results / STATUS).exists():
+            return
+        if process.poll() is not None:
+            raise EngineFailure(f"Flower's SuperLink has ended early; the end of {log} says why")
+        sleep(_POLL_SECONDS)
+
+
+def _wait_until(ready: Callable[[], bool], process: "subprocess.Popen[bytes]", log: Path) -> None:
+    deadline = monotonic() + _START_SECONDS
+    while not ready():
+        if process.poll() is not None or monotonic() > deadline:
+            raise EngineFailure(
+                f"the server did not start; is its port free? The end of {log} says why"
+            )
+        sleep(_POLL_SECONDS)
+
+
+def _start(
+    program: str, options: dict[str, Any], flags: list[str], home: Path, log: Path
+) -> "subprocess.Popen[bytes]":
+    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    command = [_script(program), *words, *flags]
+    with log.open("ab") as file:
+        return subprocess.Popen(command, stdout=file, stderr=file, env=_environment(home))
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(10.0)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _free_port() -> int:
+    """For what a SuperNode's own parts say to each other on this machine."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def _script(name: str) -> str:
+    return str(Path(sys.executable).with_name(name))
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """Flower's folders in a place of their own, its parts found, no word to its makers."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    offline = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"}
+    return os.environ | offline | {"FLWR_HOME": str(home), "PATH": path}

@@ -1,0 +1,38 @@
+"""The ServerApp of a study; `kit`, `timeout` and `wait` come from the run's configuration."""
+
+import json
+
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
+from fedhull.engines.flower.engine import FlowerEngine, find_sites
+from fedhull.errors import FedhullError
+from fedhull.federation.coordinator import Progress
+from fedhull.federation.kit import Kit
+from fedhull.federation.participant import coordinate, write_status
+
+PROGRESS = "progress.jsonl"
+app = ServerApp()
+
+
+@app.main()
+def main(grid: Grid, context: Context) -> None:
+    """Wait for the sites, run the study, leave what comes of it in the coordinator's kit."""
+    kit = Kit.open(str(context.run_config["kit"]))
+    run = f"flower-{context.run_id}"
+    results = kit.results(run)
+
+    def report(progress: Progress) -> None:
+        with (results / PROGRESS).open("a") as file:
+            file.write(json.dumps(vars(progress)) + "\n")
+
+    def found(names: list[str]) -> None:
+        report(Progress("connect", len(kit.study.clients), len(names), {}, 0.0))
+
+    try:
+        nodes = find_sites(grid, kit.study, float(context.run_config["wait"]), found)
+        engine = FlowerEngine(grid, nodes)
+        coordinate(kit, run, engine, float(context.run_config["timeout"]), report)
+    except FedhullError as problem:
+        # said in the kit; Flower need not show a traceback for it
+        write_status(results, type(problem).__name__, f"{problem}")
