@@ -8,14 +8,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from conformance import in_memory
 
 from fedhull.data.tree import make_tree
-from fedhull.engines.memory import MemoryEngine
-from fedhull.federation.consent import load_holdings
-from fedhull.federation.coordinator import run_study
-from fedhull.federation.kit import Kit
-from fedhull.federation.site import Site
-from fedhull.protocol.server import ServerSession
 
 FEDHULL = str(Path(sys.executable).with_name("fedhull"))
 SABOTAGE = Path(__file__).parent / "engines" / "sabotage"
@@ -41,6 +36,15 @@ def draft(names, extra="") -> str:
     return "\n".join(lines) + "\n"
 
 
+def make_data(folder: Path, names) -> dict[str, Path]:
+    """A data file for each site: cells of one tree, each site with a batch effect of its own."""
+    data = make_tree(400 * len(names), batches=len(names), seed=1)
+    files = {name: folder / f"{name}.npz" for name in names}
+    for i, file in enumerate(files.values()):
+        np.savez(file, x=data.x[data.batch == i], y=data.y[data.batch == i])
+    return files
+
+
 class Federation:
     """Kits and data for n sites in a folder, and the processes that were started from them."""
 
@@ -54,10 +58,7 @@ class Federation:
             "provision", str(folder / "study.toml"), "--out", str(self.kits),
             "--port", str(self.port), "--engine", engine,
         )  # fmt: skip
-        data = make_tree(400 * n, batches=n, seed=1)
-        for i, name in enumerate(self.names):
-            mine = data.batch == i
-            np.savez(self.data(name), x=data.x[mine], y=data.y[mine])
+        make_data(folder, self.names)
 
     @property
     def kits(self) -> Path:
@@ -100,13 +101,7 @@ class Federation:
 
     def in_memory(self, vanish=None):
         """The same study, keys and data, in the memory engine."""
-        kit = Kit.open(self.kits / "server")
-        sites = [
-            Site(kit.study, name, Kit.open(self.kits / name).identity,
-                 load_holdings(kit.study, str(self.data(name)), "label"))
-            for name in self.names
-        ]  # fmt: skip
-        return run_study(ServerSession(kit.study, kit.identity), MemoryEngine(sites, vanish))
+        return in_memory(self.kits, {name: self.data(name) for name in self.names}, vanish)
 
 
 def ended(process) -> tuple[int, str, str]:

@@ -75,7 +75,9 @@ class FilesEngine:
             _write(_path(self._mail, name, kind, "request"), message)
         replies: dict[str, bytes] = {}
         failures: dict[str, str] = {}
-        for name in filter(self._session.expects, messages):
+        for name in messages:
+            if kind == PUBLISH and not self._session.expects(name):
+                continue  # gets the model, and is asked for nothing
             try:
                 replies[name] = self._read(name, kind)
             except StillWaiting:
