@@ -80,6 +80,17 @@ class Federation:
         words = ["client", str(kit or self.kits / name), "--data", str(self.data(name)), "--yes"]
         return self._start([*words, "--wait", str(wait), *options], sabotage, secret)
 
+    def flare(self, name):
+        """FLARE's own start script, as its administrators use it."""
+        kit = self.kits / name
+        path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+        return subprocess.Popen(
+            ["bash", str(kit / "startup" / "sub_start.sh"), "--once"],
+            env=os.environ | {"PATH": path},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
     def _start(self, words, sabotage, secret=""):
         env = os.environ | {"FEDHULL_SABOTAGE": sabotage, "FEDHULL_SABOTAGE_SECRET": secret}
         if sabotage:

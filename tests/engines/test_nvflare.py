@@ -1,11 +1,19 @@
 """Studies on NVIDIA FLARE, with real processes on the loopback interface."""
 
 import json
+import shutil
 import zipfile
+from contextlib import contextmanager
+from time import monotonic
 
 import pytest
-from federations import Federation, ended
+from federations import PATIENCE, Federation, ended
+from nvflare.fuel.flare_api.flare_api import new_secure_session
 
+from fedhull.engines.nvflare.job import EXECUTOR
+from fedhull.engines.nvflare.launch import stop
+from fedhull.engines.nvflare.startup import ADMIN
+from fedhull.engines.progress import answers
 from fedhull.learn.model import model_to_json
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flare")]
@@ -135,3 +143,122 @@ def test_below_the_threshold_everybody_hears_why(federation):
     code, _, err = ended(clients[0])
     assert code == 2
     assert "too few sites" in err
+
+
+def test_what_does_not_belong_is_refused_by_name(federation, tmp_path_factory):
+    """A slow site, another study file, a wrong certificate, an unknown identity, a twin."""
+    study = federation(6, extra="[protocol]\nthreshold = 4")
+    stranger = Federation(tmp_path_factory.mktemp("other"), 3)
+    other_study = (study.kits / "lab-f" / "study.toml").read_text().replace("A test", "Another")
+    (study.kits / "lab-f" / "study.toml").write_text(other_study)
+    server = study.server("--json", timeout=25)
+    clients = {
+        name: study.client(name, sabotage="hang@upload" if name == "lab-e" else "")
+        for name in study.names
+    }
+    # a kit of another study's authority, pointed at this server
+    wrong = stranger.kits / "lab-a"
+    config = (wrong / "startup" / "fed_client.json").read_text()
+    config = config.replace(str(stranger.port), str(study.port))
+    (wrong / "startup" / "fed_client.json").write_text(config)
+    code, _, err = ended(stranger.client("lab-a"))
+    assert code == 2
+    assert "certificates of the same authority" in err
+    # a key that is on no roster
+    code, _, err = ended(study.client("lab-a", "--identity", str(wrong / "identity.pem")))
+    assert code == 2
+    assert "nobody's on the roster" in err
+    # the same kit twice at a time
+    code, _, err = ended(study.client("lab-b"))
+    assert code == 2
+    assert "is already running" in err
+    code, out, err = ended(server)
+    assert code == 0, err
+    result = json.loads(out)
+    assert result["survivors"] == ["lab-a", "lab-b", "lab-c", "lab-d"]
+    assert result["failures"] == {"lab-e": "vanished", "lab-f": "BadMessage"}
+    code, _, err = ended(clients["lab-f"])
+    assert code == 2
+    assert "another study file" in err
+
+
+def test_of_two_sites_with_one_identity_at_most_one_takes_part(federation):
+    study = federation(3)
+    twin = study.folder / "twin"
+    shutil.copytree(study.kits / "lab-b", twin)
+    server = study.server("--json", timeout=20)
+    clients = {name: study.client(name) for name in study.names}
+    second = study.client("lab-b", kit=twin)
+    code, out, err = ended(server)
+    assert code == 0, err
+    told = {name: ended(client) for name, client in {**clients, "twin": second}.items()}
+    assert told["lab-a"][0] == told["lab-c"][0] == 0
+    refused = [told[name] for name in ("lab-b", "twin") if told[name][0] != 0]
+    assert json.loads(out)["survivors"] in (["lab-a", "lab-c"], study.names)
+    # FLARE lets the newest in; whoever is left out hears it by name
+    assert refused
+    assert any("the certificate of lab-b" in err for _, _, err in refused)
+
+
+EVIL = """
+from nvflare.apis.executor import Executor
+from pathlib import Path
+Path({marker!r}).write_text("I was here")
+class Evil(Executor):
+    def execute(self, task_name, shareable, fl_ctx, abort_signal): return shareable
+"""
+
+
+@pytest.mark.filterwarnings("ignore")  # FLARE's own client, in this process, uses old aiohttp
+def test_flares_own_tools_run_a_study_and_sites_refuse_jobs_that_ship_code(federation):
+    study = federation(3)
+    for name in study.names:
+        policy = json.loads((study.kits / name / "local" / "authorization.json").read_text())
+        assert {rights["byoc"] for rights in policy["permissions"].values()} == {"none"}
+        study.command(
+            "client", str(study.kits / name), "--data", str(study.data(name)), "--yes",
+            "--consent-only",
+        )  # fmt: skip
+    processes = [study.flare(name) for name in ("server", *study.names)]
+    try:
+        with flare_session(study) as session:
+            evil, marker = study.folder / "evil", study.folder / "marker"
+            shutil.copytree(study.kits / "server" / "job", evil)
+            (evil / "app" / "custom").mkdir()
+            (evil / "app" / "custom" / "evil.py").write_text(EVIL.format(marker=str(marker)))
+            config = evil / "app" / "config" / "config_fed_client.json"
+            config.write_text(config.read_text().replace(EXECUTOR, "evil.Evil"))
+            assert finished(session, str(evil)) != "FINISHED:COMPLETED"
+            assert not marker.exists()
+            status = finished(session, str(study.kits / "server" / "job"))
+            assert status == "FINISHED:COMPLETED"
+    finally:
+        for process in processes:
+            stop(process)
+    log = (study.kits / "server" / "log.txt").read_text()
+    assert all(f"{name}: NVFLARE_ERROR: BYOC not permitted" in log for name in study.names)
+    (model,) = (study.kits / "server" / "results").glob("*/model.json")
+    ours = json.loads(model.read_text())
+    assert ours == model_to_json(study.in_memory().model)
+
+
+@contextmanager
+def flare_session(study):
+    deadline = monotonic() + PATIENCE
+    while not answers("localhost", study.port):
+        assert monotonic() < deadline
+    session = new_secure_session(ADMIN, str(study.kits / "server" / "admin"), timeout=60.0)
+    try:
+        while len(session.get_connected_client_list()) < len(study.names):
+            assert monotonic() < deadline
+        yield session
+    finally:
+        session.close()
+
+
+def finished(session, job) -> str:
+    number = session.submit_job(job)
+    deadline = monotonic() + PATIENCE
+    while not (status := str(session.get_job_status(number))).startswith("FINISHED"):
+        assert monotonic() < deadline
+    return status

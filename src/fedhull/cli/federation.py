@@ -45,8 +45,7 @@ def provision(
     from fedhull.federation.kit import read_text
     from fedhull.federation.provision import AUTHORITY, SERVER, make_kits
 
-    if engine is EngineName.NVFLARE:
-        _require("nvflare", EngineName.NVFLARE)
+    _require_extra(engine)
     kits = make_kits(read_text(study), output_folder(folder))
     if engine is EngineName.NVFLARE:
         from fedhull.engines.nvflare.startup import add_startup_kits
@@ -100,22 +99,22 @@ def server(
     opened = Kit.open(kit)
     if opened.name is not None:
         raise InvalidInput(f"{kit} is the kit of {opened.name}; 'fedhull client' starts a site")
+    _require_extra(engine)
     prepare_kernels(quiet=json)
     say = _speaker(json)
-    if engine is EngineName.NVFLARE:
-        _require("nvflare", engine)
-        from fedhull.engines.nvflare.server import run_server
+    with opened.in_use():
+        if engine is EngineName.NVFLARE:
+            from fedhull.engines.nvflare.server import run_server
 
-        results = run_server(opened, wait, timeout, say)
-    elif engine is EngineName.FLOWER:
-        _require("flwr", engine)
-        from fedhull.engines.flower.run import run_server as run_flower_server
+            results = run_server(opened, wait, timeout, say)
+        elif engine is EngineName.FLOWER:
+            from fedhull.engines.flower.run import run_server as run_flower_server
 
-        results = run_flower_server(opened, wait, timeout, say)
-    else:
-        from fedhull.engines.files import serve_files
+            results = run_flower_server(opened, wait, timeout, say)
+        else:
+            from fedhull.engines.files import serve_files
 
-        results = serve_files(opened, mail or opened.folder / "mail", go_on, again, say)
+            results = serve_files(opened, mail or opened.folder / "mail", go_on, again, say)
     result = _result_of(results)
     if json:
         print_json(result)
@@ -149,6 +148,9 @@ def client(
     ] = False,
     wait: WaitOption = 3600.0,
     mail: MailOption = None,
+    consent_only: Annotated[
+        bool, typer.Option("--consent-only", help="Agree now; FLARE's own client takes part.")
+    ] = False,
     json: JsonFlag = False,
 ) -> None:
     """Take part in a study as a site; shows what would be sent, and asks."""
@@ -158,33 +160,28 @@ def client(
     opened = Kit.open(kit, identity)
     if opened.name is None:
         raise InvalidInput(f"{kit} is the coordinator's kit; 'fedhull server' starts it")
+    _require_extra(engine)
     prepare_kernels(quiet=json)
-    if engine is EngineName.NVFLARE:
-        _require("nvflare", engine)
-        from fedhull.engines.nvflare.client import run_client
-
-        _consent(opened, data, label, yes, again, quiet=json)
-        try:
-            results = run_client(opened, wait, _speaker(json))
-        finally:
-            withdraw(opened)
-    elif engine is EngineName.FLOWER:
-        _require("flwr", engine)
-        from fedhull.engines.flower.run import run_client as run_flower_client
-
-        _consent(opened, data, label, yes, again, quiet=json)
-        try:
-            results = run_flower_client(opened, wait, _speaker(json))
-        finally:
-            withdraw(opened)
-    else:
-        from fedhull.engines.files import answer_files, session_open, start_again
-
-        if again or not session_open(opened):
+    say = _speaker(json)
+    with opened.in_use():
+        if consent_only:
             _consent(opened, data, label, yes, again, quiet=json)
-        if again:
-            start_again(opened)
-        results = answer_files(opened, mail or opened.folder / "mail", _speaker(json))
+            say(f"Agreed, for one session; it waits in {opened.folder}")
+            return
+        if engine is EngineName.FILES:
+            from fedhull.engines.files import answer_files, session_open, start_again
+
+            if again or not session_open(opened):
+                _consent(opened, data, label, yes, again, quiet=json)
+            if again:
+                start_again(opened)
+            results = answer_files(opened, mail or opened.folder / "mail", say)
+        else:
+            _consent(opened, data, label, yes, again, quiet=json)
+            try:
+                results = _client_runner(engine)(opened, wait, say)
+            finally:
+                withdraw(opened)
     result = _result_of(results)
     if json:
         print_json(result)
@@ -265,10 +262,21 @@ def _print(sentence: str) -> None:
     err.print(sentence, highlight=False, markup=False, soft_wrap=True)
 
 
-def _require(module: str, engine: EngineName) -> None:
+def _client_runner(engine: EngineName) -> Any:
+    if engine is EngineName.FLOWER:
+        from fedhull.engines.flower.run import run_client as run_flower_client
+
+        return run_flower_client
+    from fedhull.engines.nvflare.client import run_client
+
+    return run_client
+
+
+def _require_extra(engine: EngineName) -> None:
     from importlib.util import find_spec
 
-    if find_spec(module) is None:
+    module = {EngineName.NVFLARE: "nvflare", EngineName.FLOWER: "flwr"}.get(engine)
+    if module is not None and find_spec(module) is None:
         raise MissingExtra(
             f"studies on this engine need an extra: pip install 'fedhull[{engine.value}]'"
         )

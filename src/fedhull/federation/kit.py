@@ -7,9 +7,11 @@ KIT/
   results/RUN/      audit.jsonl, status.json, model.json, result.json
 """
 
+import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,18 @@ class Kit:
                 f"use the key whose public line is in its [clients] table"
             )
         return cls(folder, study, identity, names[0])
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep a second process from using this kit at the same time."""
+        with (self.folder / ".lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise InvalidInput(
+                    f"{self.folder} is in use: a study with this kit is already running"
+                ) from None
+            yield
 
     def results(self, run: str) -> Path:
         """The folder for what comes of a run."""

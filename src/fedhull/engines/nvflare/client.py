@@ -30,6 +30,7 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
     _wait_for_server(kit, host, port, wait, say)
     before = set((kit.folder / RESULTS).glob("*"))
     log = kit.folder / "flare.log"
+    seen = log.stat().st_size if log.exists() else 0
     process = start("client", kit.folder, kit.name, log)
     say(f"Connected to {host}:{port}; waiting for the study to begin (FLARE's own log: {log})")
     results: Path | None = None
@@ -42,6 +43,12 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
                 told = tell_sent(results / AUDIT, told, say)
                 if (results / STATUS).exists():
                     return results
+            if results is None and _displaced(log, seen):
+                raise BadIdentity(
+                    f"the server has dropped this connection: another process is connected with "
+                    f"the certificate of {kit.name}, or the network broke. If nobody else uses "
+                    f"this kit, start again; if somebody does, ask the coordinator for new kits"
+                )
             if process.poll() is not None:
                 raise EngineFailure(f"FLARE's client has ended early; the end of {log} says why")
             if answers(host, port):
@@ -107,11 +114,26 @@ def _shake_hands(kit: Kit, host: str, port: int) -> None:
         return
 
 
+def _displaced(log: Path, seen: int) -> bool:
+    """Whether FLARE has lost the server, which is there: it lets one client of a name in, the
+    newest, and drops the other without a word."""
+    with log.open("rb") as file:
+        file.seek(seen)
+        return any(b"TP=heart_beat" in line and b"cannot send" in line for line in file)
+
+
 def _server_gone(kit: Kit, results: Path | None, host: str, port: int) -> Path:
-    sentence = (
-        f"the server at {host}:{port} is gone, the study did not finish; nothing of this session "
-        f"is left on this machine but its log. A new attempt is a new session"
-    )
+    if results is None:
+        sentence = (
+            f"the server at {host}:{port} is gone and never asked this site for anything: the "
+            f"study took place without it, or with another process that has the certificate of "
+            f"{kit.name}"
+        )
+    else:
+        sentence = (
+            f"the server at {host}:{port} is gone, the study did not finish; nothing of this "
+            f"session is left on this machine but its log. A new attempt is a new session"
+        )
     results = results or kit.results("no-session")
     write_status(results, ServerUnreachable.__name__, sentence)
     return results

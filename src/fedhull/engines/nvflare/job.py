@@ -4,15 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fedhull.engines.nvflare.startup import CONTROLLER, EXECUTOR
 from fedhull.federation.coordinator import PUBLISH
 from fedhull.protocol.server import Step
 from fedhull.protocol.study import Study
 
+CONTROLLER = "fedhull.engines.nvflare.controller.StudyController"
+EXECUTOR = "fedhull.engines.nvflare.executor.StudyExecutor"
 STEPS = [step.value for step in Step if step is not Step.DONE] + [PUBLISH]
 
 
-def write_job(folder: Path, study: Study, timeout: float, controller: str = CONTROLLER) -> Path:
+def write_job(folder: Path, study: Study, timeout: float = 600.0) -> Path:
     """Write the job of a study; `timeout` seconds are given to each step."""
     files: dict[str, Any] = {
         "meta.json": {
@@ -25,7 +26,7 @@ def write_job(folder: Path, study: Study, timeout: float, controller: str = CONT
             "format_version": 2,
             "server": {"heart_beat_timeout": 600, "task_request_interval": 0.2},
             "dead_client_grace_period": 5.0,
-            "workflows": [{"id": "study", "path": controller, "args": {"timeout": timeout}}],
+            "workflows": [{"id": "study", "path": CONTROLLER, "args": {"timeout": timeout}}],
             "components": [],
         },
         "app/config/config_fed_client.json": {

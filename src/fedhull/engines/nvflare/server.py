@@ -1,5 +1,6 @@
 """`fedhull server` on NVIDIA FLARE: start the server, wait for the sites, run the study, end."""
 
+import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -15,8 +16,8 @@ from fedhull.engines.nvflare.controller import PROGRESS
 from fedhull.engines.nvflare.job import write_job
 from fedhull.engines.nvflare.launch import start, stop
 from fedhull.engines.nvflare.startup import ADMIN, ADMIN_FOLDER, store_in_kit
-from fedhull.engines.progress import describe, new_lines
-from fedhull.errors import BelowThreshold, EngineFailure
+from fedhull.engines.progress import answers, describe, new_lines
+from fedhull.errors import BelowThreshold, EngineFailure, InvalidInput
 from fedhull.federation.kit import STATUS, Kit
 from fedhull.federation.participant import write_status
 
@@ -33,6 +34,12 @@ def run_server(kit: Kit, wait: float, timeout: float, say: Say) -> Path:
     waits for at most `timeout` seconds.
     """
     log = kit.folder / "flare.log"
+    port = _port(kit)
+    if answers("localhost", port):
+        raise EngineFailure(
+            f"port {port} is taken on this machine; is another server running? "
+            f"(provision again with another --port)"
+        )
     store_in_kit(kit.folder)
     process = start("server", kit.folder, "server", log)
     try:
@@ -50,22 +57,31 @@ def run_server(kit: Kit, wait: float, timeout: float, say: Say) -> Path:
         stop(process)
 
 
+def _port(kit: Kit) -> int:
+    config = kit.folder / ADMIN_FOLDER / "startup" / "fed_admin.json"
+    if not config.is_file():
+        raise InvalidInput(f"{config} is missing; this kit was not made for NVIDIA FLARE")
+    return int(json.loads(config.read_text())["admin"]["port"])
+
+
 @contextmanager
 def _admin_session(kit: Kit, process: Any, log: Path) -> Iterator[Session]:
     """FLARE's own administration, with the certificate in the coordinator's kit."""
     logging.getLogger("nvflare").setLevel(logging.CRITICAL)
+    admin = kit.folder / ADMIN_FOLDER
+    port = _port(kit)
     deadline = monotonic() + _START_SECONDS
-    session = None
-    while session is None:
-        try:
-            with redirect_stdout(StringIO()):  # FLARE prints there what it is doing
-                session = new_secure_session(ADMIN, str(kit.folder / ADMIN_FOLDER), timeout=5.0)
-        except Exception as problem:
-            if process.poll() is not None or monotonic() > deadline:
-                raise EngineFailure(
-                    f"the server did not start; is its port free? The end of {log} says why"
-                ) from problem
-            sleep(_POLL_SECONDS)
+    while not answers("localhost", port):
+        if process.poll() is not None or monotonic() > deadline:
+            raise EngineFailure(f"the server did not start; the end of {log} says why")
+        sleep(_POLL_SECONDS)
+    try:
+        with redirect_stdout(StringIO()):  # FLARE prints there what it is doing
+            session = new_secure_session(ADMIN, str(admin), timeout=_START_SECONDS)
+    except Exception as problem:
+        raise EngineFailure(
+            f"the server cannot be reached as {ADMIN}: {problem}; the end of {log} may say why"
+        ) from None
     try:
         yield session
     finally:

@@ -16,14 +16,13 @@ from nvflare.lighter.impl.static_file import StaticFileBuilder
 from nvflare.lighter.impl.workspace import WorkspaceBuilder
 from nvflare.lighter.provisioner import Provisioner
 
+from fedhull.engines.nvflare.job import CONTROLLER, EXECUTOR, write_job
 from fedhull.errors import EngineFailure, InvalidInput
 from fedhull.federation.provision import AUTHORITY, SERVER, Kits
 
 PROJECT, ORGANISATION = "fedhull", "fedhull"
 ADMIN = "coordinator@fedhull.org"
-ADMIN_FOLDER = "admin"
-CONTROLLER = "fedhull.engines.nvflare.controller.StudyController"
-EXECUTOR = "fedhull.engines.nvflare.executor.StudyExecutor"
+ADMIN_FOLDER, JOB_FOLDER = "admin", "job"
 _HEARTBEAT_TIMEOUT = 30
 
 # What FLARE administrators may do at a site: send it the study's job and stop it. They may not ship
@@ -73,6 +72,7 @@ def add_startup_kits(kits: Kits, host: str, port: int) -> None:
         _tighten(kits.folder / SERVER / "local", CONTROLLER)
         store_in_kit((kits.folder / SERVER).resolve())
         _move(made / "prod_00" / ADMIN, kits.folder / SERVER / ADMIN_FOLDER)
+        write_job(kits.folder / SERVER / JOB_FOLDER, kits.study)
         _move(made / "state", kits.folder / AUTHORITY)
     authority = kits.folder / AUTHORITY
     authority.chmod(0o700)
