@@ -48,7 +48,16 @@ def make_data(folder: Path, names) -> dict[str, Path]:
 class Federation:
     """Kits and data for n sites in a folder, and the processes that were started from them."""
 
-    def __init__(self, folder: Path, n: int = 3, extra: str = "", engine: str = "nvflare"):
+    def __init__(
+        self,
+        folder: Path,
+        n: int = 3,
+        extra: str = "",
+        engine: str = "nvflare",
+        host: str = "localhost",
+        inside=lambda name: [],
+    ):
+        self.inside = inside  # what a participant's command is wrapped in
         self.folder = folder
         self.names = [f"lab-{chr(ord('a') + i)}" for i in range(n)]
         self.port = free_port()
@@ -56,7 +65,7 @@ class Federation:
         (folder / "study.toml").write_text(draft(self.names, extra))
         self.command(
             "provision", str(folder / "study.toml"), "--out", str(self.kits),
-            "--port", str(self.port), "--engine", engine,
+            "--port", str(self.port), "--engine", engine, "--server", host,
         )  # fmt: skip
         make_data(folder, self.names)
 
@@ -74,11 +83,12 @@ class Federation:
 
     def server(self, *options, sabotage="", timeout=30, wait=120, kit="server"):
         words = ["server", str(self.kits / kit), "--timeout", str(timeout), "--wait", str(wait)]
-        return self._start([*words, *options], sabotage)
+        return self._start([*words, *options], sabotage, inside=self.inside("server"))
 
     def client(self, name, *options, sabotage="", secret="", wait=60, kit=None):
         words = ["client", str(kit or self.kits / name), "--data", str(self.data(name)), "--yes"]
-        return self._start([*words, "--wait", str(wait), *options], sabotage, secret)
+        words += ["--wait", str(wait), *options]
+        return self._start(words, sabotage, secret, self.inside(name))
 
     def flare(self, name):
         """FLARE's own start script, as its administrators use it."""
@@ -91,12 +101,16 @@ class Federation:
             stderr=subprocess.DEVNULL,
         )
 
-    def _start(self, words, sabotage, secret=""):
+    def _start(self, words, sabotage, secret="", inside=()):
         env = os.environ | {"FEDHULL_SABOTAGE": sabotage, "FEDHULL_SABOTAGE_SECRET": secret}
         if sabotage:
             env["PYTHONPATH"] = os.pathsep.join(map(str, (SABOTAGE, TESTS)))
         process = subprocess.Popen(
-            [FEDHULL, *words], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [*inside, FEDHULL, *words],
+            env=env,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         self.processes.append(process)
         return process

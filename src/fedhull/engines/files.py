@@ -141,7 +141,7 @@ def answer_files(kit: Kit, mail: Path, say: Say) -> Path:
     kind = STEPS[turn]
     request = _path(mail, kit.name, kind, "request")
     final = _path(mail, kit.name, PUBLISH, "request")
-    if not request.is_file() and final.is_file() and turn >= STEPS.index("confirm"):
+    if final.is_file() and turn >= STEPS.index("confirm"):
         kind, request = PUBLISH, final  # the others have gone on without us; the model is for all
     if not request.is_file():
         raise StillWaiting(f"no request for step '{kind}' has arrived at {request} yet")

@@ -1,0 +1,218 @@
+"""Studies by files: one step for each call, whatever happens to the files on the way."""
+
+import json
+import shutil
+
+import pytest
+from conformance import STEPS, in_memory
+from federations import draft, make_data
+
+from fedhull.engines.files import answer_files, serve_files, session_open, start_again
+from fedhull.errors import StillWaiting
+from fedhull.federation.consent import ask_for, load_holdings
+from fedhull.federation.kit import Kit
+from fedhull.federation.provision import make_kits
+from fedhull.learn.model import model_to_json
+
+NAMES = ["lab-a", "lab-b", "lab-c"]
+
+
+class Study:
+    """Kits, data and mail of a study by files, every call with a freshly opened kit."""
+
+    def __init__(self, folder):
+        self.kits, self.mail = folder / "kits", folder / "mail"
+        make_kits(draft(NAMES), self.kits)
+        self.data = make_data(folder, NAMES)
+        self.said = []
+        for name in NAMES:
+            self.agree(name)
+
+    def agree(self, name):
+        kit = Kit.open(self.kits / name)
+        data = str(self.data[name])
+        ask_for(kit.study, load_holdings(kit.study, data, "label"), data, "label").give(kit)
+
+    def serve(self, go_on=False, again=False):
+        """True when the study is complete."""
+        try:
+            serve_files(Kit.open(self.kits / "server"), self.mail, go_on, again, self.said.append)
+        except StillWaiting:
+            return False
+        return True
+
+    def answer(self, name):
+        """True when the site has its model."""
+        try:
+            answer_files(Kit.open(self.kits / name), self.mail, self.said.append)
+        except StillWaiting:
+            return False
+        return (self.results(name) / "model.json").exists()
+
+    def results(self, name):
+        return self.kits / name / "results" / "files"
+
+    def status(self, name):
+        return json.loads((self.results(name) / "status.json").read_text())
+
+    def reply(self, name, step):
+        return self.mail / name / f"{STEPS.index(step) + 1}-{step}.reply"
+
+    def request(self, name, step):
+        return self.mail / name / f"{STEPS.index(step) + 1}-{step}.request"
+
+    def until(self, step, names=NAMES):
+        """Go on until the requests of this step are there."""
+        self.serve()
+        for _ in range(STEPS.index(step)):
+            for name in names:
+                self.answer(name)
+            self.serve()
+
+    def finish(self, names=NAMES):
+        for _ in range(len(STEPS) + 1):
+            for name in names:
+                self.answer(name)
+            if self.serve():
+                return
+        raise AssertionError("the study did not end")
+
+    def model(self):
+        return json.loads((self.results("server") / "model.json").read_text())
+
+
+@pytest.fixture
+def study(tmp_path):
+    return Study(tmp_path)
+
+
+def test_the_result_is_the_memory_engines(study):
+    study.until("advertise")
+    study.finish()
+    assert study.model() == model_to_json(in_memory(study.kits, study.data).model)
+    result = json.loads((study.results("server") / "result.json").read_text())
+    sites = [json.loads((study.results(n) / "result.json").read_text()) for n in NAMES]
+    assert result["correct"] == sum(site["correct"] for site in sites)
+
+
+def test_no_secret_of_a_finished_session_is_left(study):
+    study.until("upload")
+    assert session_open(Kit.open(study.kits / "lab-a"))
+    journal = study.results("lab-a") / "session.secret"
+    assert journal.stat().st_mode & 0o077 == 0
+    study.finish()
+    assert not journal.exists()
+
+
+def test_the_audit_log_has_every_message_once_and_no_content(study):
+    study.until("advertise")
+    study.finish()
+    lines = (study.results("lab-a") / "audit.jsonl").read_text().splitlines()
+    entries = [json.loads(line) for line in lines]
+    assert [(e["direction"], e["step"]) for e in entries] == [
+        (direction, step) for step in STEPS for direction in ("received", "sent")
+    ]
+    assert set(entries[0]) == {"time", "study", "peer", "direction", "step", "bytes", "sha256"}
+    assert len((study.results("server") / "audit.jsonl").read_text().splitlines()) == 36
+
+
+def test_a_truncated_file_is_noticed_and_waited_for(study):
+    study.until("upload")
+    study.answer("lab-b")
+    study.answer("lab-c")
+    study.answer("lab-a")
+    path = study.reply("lab-a", "upload")
+    whole = path.read_bytes()
+    for length in (0, 10, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        assert not study.serve()
+        assert not study.request("lab-a", "confirm").exists()
+        assert "not all of it has arrived" in study.said[-1]
+    path.write_bytes(whole)
+    study.finish()
+    assert len(study.model()["classes"]) == 6
+
+
+def test_a_forged_reply_does_not_stand_for_its_supposed_author(study):
+    study.until("upload")
+    for name in NAMES:
+        study.answer(name)
+    true = study.reply("lab-a", "upload").read_bytes()
+    shutil.copy(study.reply("lab-b", "upload"), study.reply("lab-a", "upload"))
+    assert not study.serve()
+    assert "signed by" in study.said[-1]
+    study.reply("lab-a", "upload").write_bytes(true)
+    study.finish()
+    assert study.model() == model_to_json(in_memory(study.kits, study.data).model)
+
+
+def test_a_forged_request_changes_nothing_at_a_site(study):
+    study.until("confirm")
+    true = study.request("lab-a", "confirm").read_bytes()
+    study.request("lab-a", "confirm").write_bytes(true[:-1] + bytes([true[-1] ^ 1]))
+    with pytest.raises(InvalidInput, match="damaged"):
+        study.answer("lab-a")
+    shutil.copy(study.request("lab-a", "upload"), study.request("lab-a", "confirm"))
+    study.answer("lab-a")
+    assert study.status("lab-a")["error"] == "OutOfTurn"
+    shutil.copy(study.reply("lab-b", "upload"), study.request("lab-a", "confirm"))
+    study.answer("lab-a")
+    assert study.status("lab-a")["error"] == "BadIdentity"
+    assert not study.reply("lab-a", "confirm").exists()
+    study.request("lab-a", "confirm").write_bytes(true)
+    study.finish()
+    assert study.status("lab-a")["error"] is None
+
+
+def test_calling_twice_and_files_that_arrive_twice_change_nothing(study):
+    study.until("upload")
+    for name in NAMES:
+        study.answer(name)
+    first = study.reply("lab-a", "upload").read_bytes()
+    study.answer("lab-a")
+    study.answer("lab-a")
+    assert study.reply("lab-a", "upload").read_bytes() == first
+    study.serve()
+    before = study.request("lab-a", "confirm").read_bytes()
+    study.serve()
+    assert study.request("lab-a", "confirm").read_bytes() == before
+    study.finish()
+
+
+def test_a_late_reply_is_not_used_and_the_others_go_on_without_its_site(study):
+    study.until("upload")
+    study.answer("lab-a")
+    study.answer("lab-b")
+    assert not study.serve()
+    assert not study.serve(go_on=True)
+    study.answer("lab-c")  # too late
+    study.finish(["lab-a", "lab-b"])
+    result = json.loads((study.results("server") / "result.json").read_text())
+    assert result["survivors"] == ["lab-a", "lab-b"]
+    assert result["failures"] == {"lab-c": "vanished"}
+    expected = in_memory(study.kits, study.data, {"upload": ["lab-c"]})
+    assert study.model() == model_to_json(expected.model)
+
+
+def test_a_site_that_missed_the_end_still_gets_the_model(study):
+    study.until("confirm")
+    study.answer("lab-a")
+    study.answer("lab-b")
+    study.serve(go_on=True)
+    study.finish(["lab-a", "lab-b"])
+    assert study.answer("lab-c")
+    assert study.status("lab-c")["error"] is None
+
+
+def test_a_new_session_needs_a_new_consent(study):
+    study.until("upload")
+    study.serve(again=True)
+    start_again(Kit.open(study.kits / "lab-a"))
+    study.answer("lab-a")
+    assert study.status("lab-a")["error"] == "NoConsent"
+    for name in NAMES:
+        start_again(Kit.open(study.kits / name))
+        study.agree(name)
+    study.finish()
+    assert study.model() == model_to_json(in_memory(study.kits, study.data).model)
+    assert not (study.kits / "lab-a" / "results" / "files-1" / "session.secret").exists()

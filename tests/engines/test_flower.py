@@ -1,0 +1,27 @@
+"""A study on Flower, with a real SuperLink and real SuperNodes on the loopback interface."""
+
+import json
+
+import pytest
+from federations import Federation, ended
+
+from fedhull.learn.model import model_to_json
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flare")]
+
+
+def test_a_study_of_three_sites_equals_the_memory_engines(tmp_path):
+    federation = Federation(tmp_path, 3, engine="flower")
+    try:
+        server = federation.server("--json", "--engine", "flower", timeout=60)
+        clients = [federation.client(name, "--engine", "flower") for name in federation.names]
+        code, out, err = ended(server)
+        assert code == 0, err
+        assert json.loads(out)["survivors"] == federation.names
+        for client in clients:
+            code, _, err = ended(client)
+            assert code == 0, err
+    finally:
+        federation.end()
+    ours = json.loads((federation.results("server") / "model.json").read_text())
+    assert ours == model_to_json(federation.in_memory().model)
