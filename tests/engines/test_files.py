@@ -8,7 +8,7 @@ from conformance import STEPS, in_memory
 from federations import draft, make_data
 
 from fedhull.engines.files import answer_files, serve_files, session_open, start_again
-from fedhull.errors import StillWaiting
+from fedhull.errors import InvalidInput, StillWaiting
 from fedhull.federation.consent import ask_for, load_holdings
 from fedhull.federation.kit import Kit
 from fedhull.federation.provision import make_kits

@@ -11,7 +11,16 @@ from parties import make_clients, make_study, random_hulls
 
 from fedhull.codes.field import Field
 from fedhull.errors import BadIdentity, BadMessage
-from fedhull.protocol.keys import ExchangeKey, Identity, digest, mask, seal, stretch, unseal, verify
+from fedhull.protocol.keys import (
+    ExchangeKey,
+    Identity,
+    add_mask,
+    digest,
+    seal,
+    stretch,
+    unseal,
+    verify,
+)
 from fedhull.protocol.shares import PRIME, evaluate, restore, split
 
 
@@ -35,7 +44,7 @@ def test_mask_is_the_chacha20_keystream_of_rfc_8439():
     # with q of 61 bits an element takes 8 bytes, its top 3 bits cut off; none is rejected here
     field = Field(2**61 - 1)
     expected = [int.from_bytes(stream[i : i + 8], "little") & (2**61 - 1) for i in range(0, 64, 8)]
-    assert field.to_ints(mask(bytes(32), 8, field)) == expected
+    assert field.to_ints(add_mask(field.zeros(8), bytes(32), field)) == expected
 
 
 def test_both_ends_derive_the_same_key_and_nobody_else():

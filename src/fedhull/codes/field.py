@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import flint
 import numpy as np
+from numba import njit
 
 from fedhull.errors import InvalidInput
 
@@ -98,17 +99,23 @@ class Field:
 
     def uniform(self, n: int, more_bytes: Callable[[int], bytes]) -> np.ndarray:
         """n uniform elements from a stream of uniform bytes, by rejection: no modulo bias."""
-        width = (self.bits + 7) // 8
+        return self.add_uniform(self.zeros(n), more_bytes)
+
+    def add_uniform(
+        self, vector: np.ndarray, more_bytes: Callable[[int], bytes], negative: bool = False
+    ) -> np.ndarray:
+        """The vector plus, or minus, as many uniform elements of the stream, in one pass."""
+        total, width = vector.copy(), (self.bits + 7) // 8
         mask = (1 << self.bits) - 1
         limits = np.array([mask & (2**64 - 1), mask >> 64], dtype=np.uint64)
-        found = self.zeros(0)
-        while len(found) < n:
-            raw = np.frombuffer(more_bytes(n * width), dtype=np.uint8).reshape(n, width)
-            octets = np.zeros((n, 16), dtype=np.uint8)
-            octets[:, :width] = raw
-            candidates = octets.view("<u8").astype(np.uint64) & limits
-            found = np.concatenate((found, candidates[~_at_least(candidates, self._limbs)]))
-        return found[:n]
+        octets = np.zeros((len(total), 16), dtype=np.uint8)
+        done = 0
+        while done < len(total):
+            raw = np.frombuffer(more_bytes(len(total) * width), dtype=np.uint8)
+            octets[:, :width] = raw.reshape(len(total), width)
+            candidates = octets.view("<u8").astype(np.uint64, copy=False)
+            done = _add_candidates(total, done, candidates, limits, self._limbs, negative)
+        return total
 
 
 def smallest_field(above: int) -> Field:
@@ -144,6 +151,37 @@ def _prime_with_bits(bits: int, above: int) -> int | None:
             if q > above and flint.fmpz(q).is_prime():
                 return q
     return None
+
+
+@njit(cache=True)
+def _add_candidates(
+    total: np.ndarray,
+    done: int,
+    candidates: np.ndarray,
+    limits: np.ndarray,
+    q: np.ndarray,
+    negative: bool,
+) -> int:
+    """Leave out the candidates that are not below q, and add the others to the elements from `done`
+    on; how many elements are done now."""
+    one, none = np.uint64(1), np.uint64(0)
+    for i in range(len(candidates)):
+        if done == len(total):
+            break
+        low, high = candidates[i, 0] & limits[0], candidates[i, 1] & limits[1]
+        if high > q[1] or (high == q[1] and low >= q[0]):
+            continue
+        if negative and (low | high) != none:
+            borrow = one if q[0] < low else none
+            low, high = q[0] - low, q[1] - high - borrow
+        low += total[done, 0]
+        high += total[done, 1] + (one if low < total[done, 0] else none)
+        if high > q[1] or (high == q[1] and low >= q[0]):
+            borrow = one if low < q[0] else none
+            low, high = low - q[0], high - q[1] - borrow
+        total[done, 0], total[done, 1] = low, high
+        done += 1
+    return done
 
 
 def _at_least(a: np.ndarray, limbs: np.ndarray) -> np.ndarray:

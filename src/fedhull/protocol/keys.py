@@ -173,10 +173,11 @@ def unseal(key: bytes, sealed: bytes, context: bytes) -> bytes:
         ) from None
 
 
-def mask(key: bytes, n: int, field: Field) -> np.ndarray:
-    """n field elements that look uniform to whoever does not have the key."""
+def add_mask(vector: np.ndarray, key: bytes, field: Field, negative: bool = False) -> np.ndarray:
+    """The vector plus, or minus, field elements that look uniform to whoever does not have the
+    key."""
     stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
-    return field.uniform(n, lambda size: stream.update(bytes(size)))
+    return field.add_uniform(vector, lambda size: stream.update(bytes(size)), negative)
 
 
 def digest(*parts: bytes) -> bytes:

@@ -8,12 +8,10 @@ How well the model does at each site goes back under pairwise masks alone: the s
 learned the self-mask seeds by then, opens the sum only if everybody named in it answers.
 """
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from fedhull.codes.field import Field
-from fedhull.protocol.keys import ExchangeKey, digest, mask, stretch
+from fedhull.protocol.keys import ExchangeKey, add_mask, digest, stretch
 
 # Two counts, correct and all; a Mersenne prime, wide enough for any number of points.
 TALLY_FIELD, TALLY_SIZE = Field(2**61 - 1), 2
@@ -21,36 +19,22 @@ TALLY_FIELD, TALLY_SIZE = Field(2**61 - 1), 2
 
 def self_mask(seed: bytes, salt: bytes, n: int, field: Field) -> np.ndarray:
     """A client's own mask."""
-    return mask(stretch(seed, salt, b"self mask"), n, field)
+    return add_mask(field.zeros(n), stretch(seed, salt, b"self mask"), field)
 
 
 def pairwise_mask(
     client: str, key: ExchangeKey, peers: dict[str, bytes], salt: bytes, n: int, field: Field
 ) -> np.ndarray:
     """The sum of a client's masks with its peers, given as {name: public mask key}."""
-    return _sum(
-        (_signed_mask(client, key, peer, public, salt, n, field) for peer, public in peers.items()),
-        n,
-        field,
-    )
+    total = field.zeros(n)
+    for peer, public in peers.items():
+        pair = "\0".join(sorted((client, peer))).encode()
+        shared = key.derive(public, salt, b"pairwise mask " + pair)
+        total = add_mask(total, shared, field, negative=client > peer)
+    return total
 
 
 def tally_mask(client: str, key: ExchangeKey, peers: dict[str, bytes], salt: bytes) -> np.ndarray:
     """The masks of a client's counts, which no other message uses."""
     salt = digest(b"tally", salt)
     return pairwise_mask(client, key, peers, salt, TALLY_SIZE, TALLY_FIELD)
-
-
-def _signed_mask(
-    client: str, key: ExchangeKey, peer: str, public: bytes, salt: bytes, n: int, field: Field
-) -> np.ndarray:
-    pair = "\0".join(sorted((client, peer))).encode()
-    values = mask(key.derive(public, salt, b"pairwise mask " + pair), n, field)
-    return values if client < peer else field.negate(values)
-
-
-def _sum(vectors: Iterable[np.ndarray], n: int, field: Field) -> np.ndarray:
-    total = field.zeros(n)
-    for vector in vectors:
-        total = field.add(total, vector)
-    return total
