@@ -28,7 +28,16 @@ MAY_IMPORT = {
     "simulation": {"codes", "data", "disc", "engines", "errors", "federation", "learn", "protocol"},
     "report": {"disc", "errors"},
     "reproduce": {"data", "disc", "errors", "learn", "report"},
-    "bench": {"codes", "data", "disc", "errors", "protocol", "simulation"},
+    "bench": {
+        "codes",
+        "data",
+        "disc",
+        "engines",
+        "errors",
+        "federation",
+        "protocol",
+        "simulation",
+    },
 }
 MAY_IMPORT["cli"] = set(MAY_IMPORT)
 

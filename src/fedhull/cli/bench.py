@@ -134,6 +134,56 @@ def bytes_up(
     )
 
 
+@bench_app.command()
+def scale(
+    clients: Annotated[list[int], typer.Option(help="Sites; may be given several times.")] = [  # noqa: B006
+        10,
+        30,
+        100,
+    ],
+    corners: Annotated[int, typer.Option(min=2, help="Corners of a site's hulls.")] = 20,
+    json: JsonFlag = False,
+) -> None:
+    """Seconds, bytes and memory of a study against the number of sites, in one process."""
+    from fedhull.bench.scale import bench_scale
+
+    with err.status("Running studies") as status:
+        if json:
+            status.stop()
+        bench_scale(3, corners)  # once unmeasured, for the compiler
+        rows = [
+            bench_scale(n, corners, report=lambda s, n=n: status.update(f"{n} sites: {s}"))
+            for n in clients
+        ]
+    if json:
+        print_json({"scale": rows})
+        return
+    table = Table(title=f"One study, {corners} corners at each site")
+    for column in (
+        "sites",
+        "label code",
+        "bits",
+        "a site, s",
+        "server, s",
+        "up, bytes",
+        "down",
+        "MB",
+    ):
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(
+            f"{row['clients']:,}",
+            row["label_code"],
+            str(row["field_bits"]),
+            f"{row['client_total']:.2f}",
+            f"{row['server_seconds']:.2f}",
+            f"{row['bytes_up_per_client']:,}",
+            f"{row['bytes_down_per_client']:,}",
+            f"{row['memory_mb']:.0f}",
+        )
+    out.print(table)
+
+
 @bench_app.command("end-to-end")
 def end_to_end(
     quick: Annotated[bool, typer.Option("--quick", help="8,000 points, not 80,000.")] = False,

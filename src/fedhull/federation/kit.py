@@ -21,7 +21,8 @@ from fedhull.protocol.keys import Identity
 from fedhull.protocol.study import Study
 
 STUDY, IDENTITY, CONSENT, RESULTS = "study.toml", "identity.pem", "consent.json", "results"
-AUDIT, STATUS, MODEL, RESULT = "audit.jsonl", "status.json", "model.json", "result.json"
+AUDIT, STATUS = "audit.jsonl", "status.json"
+MODEL, RESULT, REPORT = "model.json", "result.json", "report.md"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,17 @@ from fedhull.federation.consent import use_consent
 from fedhull.federation.coordinator import Outcome, Report, run_study
 from fedhull.federation.engine import Engine
 from fedhull.federation.journal import Journal
-from fedhull.federation.kit import AUDIT, MODEL, RESULT, STATUS, Kit, write_json
+from fedhull.federation.kit import (
+    AUDIT,
+    MODEL,
+    REPORT,
+    RESULT,
+    STATUS,
+    Kit,
+    write_bytes,
+    write_json,
+)
+from fedhull.federation.report import to_markdown
 from fedhull.federation.site import Site
 from fedhull.learn.model import save_model
 from fedhull.protocol.keys import Randomness
@@ -141,6 +151,7 @@ def save_outcome(outcome: Outcome, results: Path) -> None:
     """The coordinator's files at the end of a study."""
     save_model(outcome.model, results / MODEL)
     write_json(results / RESULT, outcome.to_json())
+    write_bytes(results / REPORT, to_markdown(outcome).encode())
     write_status(results, None, "the study is complete")
 
 
