@@ -12,7 +12,7 @@ def to_markdown(outcome: Outcome) -> str:
     if result["accuracy"] is not None:
         accuracy = (
             f"{result['accuracy']:.2f} % of {result['tested']:,} points that "
-            f"{len(result['evaluators'])} sites had held out, known to the coordinator as a sum only"
+            f"{len(result['evaluators'])} sites had held out, which the coordinator knows as a sum"
         )
     lines = [
         f"# {study.name}",
