@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "engines": {"federation", "data", "protocol", "errors"},
     "simulation": {"codes", "data", "disc", "engines", "errors", "federation", "learn", "protocol"},
     "report": {"disc", "errors"},
-    "reproduce": {"data", "disc", "errors", "learn", "report"},
+    "reproduce": {"data", "disc", "errors", "learn", "report", "simulation"},
     "bench": {
         "codes",
         "data",

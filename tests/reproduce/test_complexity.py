@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedhull.reproduce.complexity import fitted_exponent, measure_complexity, theorem_exponent
+from fedhull.reproduce.hull_sizes import fitted_exponent, measure_complexity, theorem_exponent
 
 
 def test_theorem_2_exponents():

@@ -13,7 +13,7 @@ from fedhull.cli.demo import demo
 from fedhull.cli.federation import client, provision, server
 from fedhull.cli.keygen import keygen
 from fedhull.cli.plan import plan
-from fedhull.cli.reproduce import reproduce_app
+from fedhull.cli.reproduce import reproduce
 from fedhull.cli.simulate import predict, simulate
 from fedhull.errors import FedhullError, StillWaiting
 
@@ -31,7 +31,7 @@ app.command()(keygen)
 app.command()(provision)
 app.command()(server)
 app.command()(client)
-app.add_typer(reproduce_app, name="reproduce")
+app.command()(reproduce)
 app.add_typer(bench_app, name="bench")
 
 

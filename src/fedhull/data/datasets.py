@@ -58,14 +58,19 @@ def _tree(seed: int) -> Data:
 def _published_file(name: str, file: str) -> Path:
     """The file in FEDHULL_DATA_DIR, or downloaded, where its publisher's terms allow that."""
     folder = os.environ.get("FEDHULL_DATA_DIR")
-    if folder is not None and (Path(folder) / file).is_file():
-        return Path(folder) / file
-    if name in _DOWNLOADS:
+    if name in _DOWNLOADS and (folder is None or not (Path(folder) / file).is_file()):
         return download(*_DOWNLOADS[name], _cache_folder() / Path(file).name)
-    raise InvalidInput(
-        f"the data set {name!r} is not on this machine: set FEDHULL_DATA_DIR to a folder that "
-        f"holds {file}"
-    )
+    return find_published(file)
+
+
+def find_published(file: str) -> Path:
+    """A published file in FEDHULL_DATA_DIR."""
+    folder = os.environ.get("FEDHULL_DATA_DIR")
+    if folder is None or not (Path(folder) / file).is_file():
+        raise InvalidInput(
+            f"{file} is not on this machine: set FEDHULL_DATA_DIR to a folder that holds it"
+        )
+    return Path(folder) / file
 
 
 def download(url: str, sha256: str, target: Path) -> Path:

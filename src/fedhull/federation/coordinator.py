@@ -151,7 +151,9 @@ def learn(study: Study, total: Aggregate) -> Learned:
         hulls, owners, study.n_classes, study.learning.grouping, study.geometry.curvature
     )
     grouped = perf_counter()
-    model = make_classifier(study.learning.method, study.geometry.curvature)
+    model = make_classifier(
+        study.learning.method, study.geometry.curvature, study.learning.strength
+    )
     model.fit(np.concatenate(hulls), np.repeat(groups, [len(h) for h in hulls]))
     seconds = {"grouping": grouped - begin, "learning": perf_counter() - grouped}
     return Learned(model, labels, hulls, groups, seconds)

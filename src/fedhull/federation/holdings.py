@@ -1,6 +1,6 @@
 """What a site holds, and what of it would leave."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from fedhull.protocol.study import Geometry, Study
 
 @dataclass(frozen=True)
 class Holdings:
-    """A site's classes in its own order, the bins of their hulls, and the points kept for testing.
+    """A site's classes in its own order, the bins of their hulls, how many points each hull was
+    made from, and the points kept for testing.
 
     `points_held` counts the points that the hulls were made from, `points_guarded` those of them
     that the guard left out.
@@ -24,6 +25,7 @@ class Holdings:
     hulls: list[list[int]]
     points_held: int
     points_guarded: int
+    sizes: list[int] = field(default_factory=list)
     test_x: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
     test_y: np.ndarray = field(default_factory=lambda: np.empty(0))
 
@@ -40,7 +42,8 @@ def make_hulls(
     kept = Guard.parse(guard).keep(x, y, geometry.curvature)
     classes = np.unique(y) if classes is None else classes
     hulls = [epsilon_hull(x[kept & (y == c)], geometry.quantizer).tolist() for c in classes]
-    return Holdings(classes.tolist(), hulls, len(x), int((~kept).sum()))
+    sizes = [int((y == c).sum()) for c in classes]
+    return Holdings(classes.tolist(), hulls, len(x), int((~kept).sum()), sizes)
 
 
 def prepare(study: Study, x: np.ndarray, y: np.ndarray) -> Holdings:
@@ -57,9 +60,7 @@ def prepare(study: Study, x: np.ndarray, y: np.ndarray) -> Holdings:
         )
     test = _held_out(y, study.learning.holdout, study.learning.seed)
     made = make_hulls(points[~test], y[~test], study.geometry, study.learning.guard)
-    return Holdings(
-        made.classes, made.hulls, made.points_held, made.points_guarded, points[test], y[test]
-    )
+    return replace(made, test_x=points[test], test_y=y[test])
 
 
 def _held_out(y: np.ndarray, share: float, seed: int) -> np.ndarray:

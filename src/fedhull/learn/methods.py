@@ -7,14 +7,12 @@ from fedhull.learn.svm import EuclideanSVC, PoincareSVC
 
 METHODS = ("lorentz", "poincare-svm", "euclidean-svm")
 GROUPINGS = ("matching", "kernighan-lin", "spectral")
-# The paper's λ for biological data.
-PAPER_STRENGTH = 0.1
 
 
-def make_classifier(method: str, curvature: float) -> Any:
-    """A fresh classifier."""
+def make_classifier(method: str, curvature: float, strength: float = 0.1) -> Any:
+    """A fresh classifier. `strength` is λ of the SVMs; 0.1 is the paper's for biological data."""
     if method == "lorentz":
         return LorentzClassifier(curvature=curvature)
     if method == "poincare-svm":
-        return PoincareSVC(PAPER_STRENGTH, curvature=curvature)
-    return EuclideanSVC(PAPER_STRENGTH)
+        return PoincareSVC(strength, curvature=curvature)
+    return EuclideanSVC(strength)

@@ -58,6 +58,7 @@ class Learning(_Part, frozen=True, kw_only=True):
     """What sites leave out of their hulls and keep for testing, and how the server learns.
 
     `classes` is the number of classes over all sites; 0 stands for as many as a site may have.
+    `strength` is the paper's λ, for its SVMs; the default method chooses its own.
     """
 
     classes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
@@ -66,6 +67,7 @@ class Learning(_Part, frozen=True, kw_only=True):
     guard: Annotated[str, msgspec.Meta(pattern=r"^(none|edit|(edit\+)?trim:(0|0?\.[0-9]+))\Z")] = (
         "edit+trim:0.02"
     )
+    strength: Positive = 0.1
     holdout: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.15
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)] = 0
 

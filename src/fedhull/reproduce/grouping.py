@@ -15,9 +15,38 @@ from fedhull.data.partition import partition
 from fedhull.disc.hull import minimal_hull
 from fedhull.disc.maps import exp_map
 from fedhull.learn.grouping import group_hulls, share_matched
+from fedhull.reproduce.finding import Finding, Table, Tell, counted
 
 SPREADS = [0.3, 0.6, 1.0]
 FULL_STUDIES, QUICK_STUDIES = 200, 20
+
+
+def grouping(quick: bool, seed: int, tell: Tell) -> Finding:
+    """The share of hulls put into the right class, three methods, over random studies."""
+    n_studies = QUICK_STUDIES if quick else FULL_STUDIES
+    step = counted(tell, n_studies * len(SPREADS))
+    result = measure_grouping(n_studies, seed, lambda n: step("random studies"))
+    table = Table(
+        f"Hulls in the right class, {n_studies} random studies for each spread",
+        ("spread of a class", "method", "mean", "least", "studies"),
+        [
+            (
+                f"{row['spread']:g}",
+                method,
+                f"{found['mean']:.4f}",
+                f"{found['least']:.3f}",
+                str(found["studies"]),
+            )
+            for row in result["rows"]
+            for method, found in row["methods"].items()
+        ],
+    )
+    remark = (
+        "2–8 classes, 3–20 sites, Dirichlet(0.5) shares, up to a third of the classes missing at a "
+        "site, labels switched. Kernighan–Lin is for two classes only, and must cut them into "
+        "halves. 1,000 sites with 10 classes each are matched in about a second."
+    )
+    return Finding("Grouping", [table], result, remarks=[remark])
 
 
 def measure_grouping(

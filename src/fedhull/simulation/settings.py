@@ -23,17 +23,23 @@ class Settings:
     guard: str = "edit+trim:0.02"
     label_code: str = "auto"
     partition: str = "iid"
-    switch_labels: bool = False
+    switch_labels: bool | float = False
     trials: int = 1
     seed: int = 0
     test_size: float = 0.15
     split_seed: int | None = None
     baselines: bool = False
     drop: str | None = None
+    strength: float = 0.1
 
     def __post_init__(self) -> None:
         check_count(self.clients, "clients", least=2)
         check_positive(self.epsilon, "epsilon", "0.01")
+        check_positive(self.strength, "strength", "0.1")
+        if not 0.0 <= self.switch_labels <= 1.0:
+            raise InvalidInput(
+                f"switch_labels must be a bool or a share of the sites, got {self.switch_labels!r}"
+            )
         check_curvature(self.curvature)
         check_count(self.trials, "trials")
         check_count(self.seed, "seed", least=0)

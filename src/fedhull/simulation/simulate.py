@@ -38,7 +38,7 @@ class Simulation:
     def accuracy(self) -> dict[str, dict[str, Any]]:
         """For each method mean, half width of the 95 % interval, and trials, in percent."""
         return {
-            name: _summary([trial.accuracy[name] for trial in self.trials])
+            name: summarize([trial.accuracy[name] for trial in self.trials])
             for name in self.trials[0].accuracy
         }
 
@@ -92,13 +92,14 @@ def simulate(
     guard: str = "edit+trim:0.02",
     label_code: str = "auto",
     partition: str | ArrayLike = "iid",
-    switch_labels: bool = False,
+    switch_labels: bool | float = False,
     trials: int = 1,
     seed: int = 0,
     test_size: float = 0.15,
     split_seed: int | None = None,
     baselines: bool = False,
     drop: str | None = None,
+    strength: float = 0.1,
     report: Callable[[int, str], None] = lambda trial, stage: None,
 ) -> Simulation:
     """A federated study over points x (n, 2) of the disc with labels y (n,).
@@ -110,10 +111,11 @@ def simulate(
     guard : what sites leave out: "none", "edit", "trim:F", "edit+trim:F".
     label_code : "auto", "binary" or "bose-chowla:H".
     partition : "iid", "dirichlet:A", or an array (n,) that says whose each point is.
-    switch_labels : every site numbers its classes in an order of its own.
+    switch_labels : every site, or a share of them, numbers its classes in an order of its own.
     trials, seed, test_size, split_seed : each trial splits the data anew, unless split_seed is set.
     baselines : also score the same method on pooled data, and the paper's methods.
     drop : "N@STEP", N sites vanish just before they send their message of that step.
+    strength : λ of the paper's SVMs.
     report : told before each stage, with the number of the trial.
 
     >>> from fedhull import make_tree, simulate
@@ -125,7 +127,7 @@ def simulate(
     name, column = _as_partition(partition, clients)
     settings = Settings(
         clients, epsilon, radius, curvature, method, grouping, guard, label_code, name,
-        switch_labels, trials, seed, test_size, split_seed, baselines, drop,
+        switch_labels, trials, seed, test_size, split_seed, baselines, drop, strength,
     )  # fmt: skip
     x, y = check_data(x, y, "data")
     points, _ = as_ball_points(x, check_curvature(curvature), "x")
@@ -170,7 +172,8 @@ def _dealer(
     return lambda rows, seed: deal_out(y[rows], settings.clients, settings.partition, seed)
 
 
-def _summary(values: list[float]) -> dict[str, Any]:
+def summarize(values: list[float]) -> dict[str, Any]:
+    """Mean, half width of the 95 % interval, and the values themselves."""
     n = len(values)
     half = 0.0
     if n > 1:

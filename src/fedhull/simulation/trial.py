@@ -24,7 +24,7 @@ Report = Callable[[str], None]
 
 @dataclass
 class Trial:
-    """What came of one trial."""
+    """What came of one trial; `test` are the rows that were kept for testing."""
 
     accuracy: dict[str, float]
     points_sent: int
@@ -36,6 +36,7 @@ class Trial:
     decoded_exactly: bool
     survivors: list[str]
     model: Any
+    test: np.ndarray
     session: Rehearsal
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -78,6 +79,7 @@ def run_trial(
                 classes=len(np.unique(y[train])),
                 method=settings.method,  # type: ignore[arg-type]
                 grouping=settings.grouping,  # type: ignore[arg-type]
+                strength=settings.strength,
             ),
             settings.label_code,
             {step: gone},
@@ -110,6 +112,7 @@ def run_trial(
         decoded_exactly=session.decoded_exactly,
         survivors=survivors,
         model=model,
+        test=test,
         session=session,
         seconds=seconds,
     )
@@ -133,8 +136,8 @@ def _deal_out(
                 f"even partition"
             )
         classes = np.unique(y[mine])
-        if settings.switch_labels:
-            # every site numbers its classes in an order of its own
+        if i < round(settings.switch_labels * settings.clients):
+            # such a site numbers its classes in an order of its own
             classes = rng.permutation(classes)
         holdings[f"site-{i + 1:04d}"] = make_hulls(
             x[mine], y[mine], geometry, settings.guard, classes
@@ -196,7 +199,7 @@ def _baselines(
 
 
 def _fit(settings: Settings, x: np.ndarray, y: np.ndarray, method: str) -> Any:
-    return make_classifier(method, settings.curvature).fit(x, y)
+    return make_classifier(method, settings.curvature, settings.strength).fit(x, y)
 
 
 def _score(model: Any, x: np.ndarray, y: np.ndarray) -> float:

@@ -1,0 +1,73 @@
+"""Accuracy against the share of points that leave, for guards and bins, on all real data sets."""
+
+from typing import Any
+
+import numpy as np
+
+from fedhull.data.datasets import load_dataset
+from fedhull.report.disc_plot import PALETTE, new_figure
+from fedhull.reproduce.finding import Finding, Table, Tell, counted, score
+from fedhull.simulation.simulate import simulate
+
+DATA = ["olsson", "paul", "fashion-mnist", "polbooks"]
+GUARDS = ["none", "edit", "trim:0.02", "trim:0.1", "edit+trim:0.02", "edit+trim:0.1"]
+EPSILONS = [0.01, 0.1, 0.5]
+_QUICK_POINTS = 3_000
+
+
+def leakage(quick: bool, seed: int, tell: Tell) -> Finding:
+    """The trade-off curve."""
+    guards = ["none", "edit", "edit+trim:0.02"] if quick else GUARDS
+    epsilons = [0.01, 0.5] if quick else EPSILONS
+    step = counted(tell, len(DATA) * len(guards) * len(epsilons))
+    rows = []
+    for name in DATA:
+        x, y = load_dataset(name)
+        if quick and len(x) > _QUICK_POINTS:
+            chosen = np.random.default_rng(seed).choice(len(x), _QUICK_POINTS, replace=False)
+            x, y = x[chosen], y[chosen]
+        trials = 1 if quick or name == "fashion-mnist" else 10
+        for guard in guards:
+            for epsilon in epsilons:
+                step(f"{name}, guard {guard}, ε = {epsilon:g}")
+                result = simulate(
+                    x, y, clients=3, epsilon=epsilon, guard=guard, trials=trials, seed=seed
+                )
+                rows.append(
+                    {
+                        "data": name,
+                        "guard": guard,
+                        "epsilon": epsilon,
+                        "accuracy": result.accuracy["FL"],
+                        "ratio": result.leakage["ratio"],
+                    }
+                )
+    table = Table(
+        "Accuracy and points sent, 3 sites, our default classifier",
+        ("data", "guard", "ε", "accuracy, %", "points sent, %"),
+        [
+            (
+                row["data"],
+                row["guard"],
+                f"{row['epsilon']:g}",
+                score(row["accuracy"]),
+                f"{100 * row['ratio']:.1f}",
+            )
+            for row in rows
+        ],
+    )
+    return Finding("Accuracy against leakage", [table], {"rows": rows}, _draw(rows))
+
+
+def _draw(rows: list[dict[str, Any]]) -> Any:
+    figure = new_figure(13.0, 3.9)
+    guards = list(dict.fromkeys(row["guard"] for row in rows))
+    for axes, name in zip(figure.subplots(1, len(DATA)), DATA, strict=True):
+        for color, guard in zip(PALETTE, guards, strict=False):
+            mine = [r for r in rows if r["data"] == name and r["guard"] == guard]
+            sent = [100 * r["ratio"] for r in mine]
+            axes.plot(sent, [r["accuracy"]["mean"] for r in mine], "o-", color=color, label=guard)
+        axes.set(title=name, xlabel="points sent, %", ylabel="accuracy, %", xscale="log")
+        axes.grid(visible=True, alpha=0.3)
+    axes.legend(frameon=False, fontsize=7)
+    return figure

@@ -1,0 +1,85 @@
+"""Every experiment runs small, shows the paper's numbers where there are some, and writes a page."""
+
+import pytest
+
+from fedhull.cli.app import app
+from fedhull.data.tree import make_tree
+from fedhull.reproduce import communication, labels, quantization, synthetic
+from fedhull.reproduce.accuracy import OLSSON, compare
+from fedhull.reproduce.catalogue import EXPERIMENTS, experiment
+from fedhull.reproduce.finding import Finding, Table, counted, score
+from fedhull.reproduce.page import write_page
+
+assert app  # the commands can be imported without any experiment
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_name_leads_to_an_experiment(name):
+    assert callable(experiment(name))
+
+
+def test_a_comparison_has_the_papers_numbers_beside_ours():
+    data = make_tree(300, lineages=3, seed=0)
+    told = []
+    table, numbers = compare(OLSSON, data.x, data.y, True, 0, told.append, "a tree")
+    rows = {row[0].split(":")[0]: row for row in table.rows}
+    assert rows["FLP"][1] == "86.04 ± 1.41"
+    assert rows["FLP"][2] == score(numbers["as_in_the_paper"]["FLP"])
+    assert rows["FL"][3] == score(numbers["our_defaults"]["FL"])
+    assert rows["always the largest class"][2:] != ("", "")
+    assert numbers["decoded_exactly"] == [True, True]
+    assert len(told) == 2
+
+
+def test_synthetic_measures_each_trial_on_new_data():
+    told = []
+    found = synthetic._measure(600, {"gamma": 0.1}, 2, 0, told.append)
+    assert set(found) == set(synthetic.METHODS)
+    assert all(len(summary["trials"]) == 2 for summary in found.values())
+    assert found["CP"]["mean"] > found["CE"]["mean"] - 1
+    assert len(told) == 2
+
+
+def test_communication_measures_what_simulate_measures():
+    row = communication._measure({"clients": 3, "epsilon": 0.1}, 500, 0)
+    assert row["bytes"] > row["order"] > 0
+
+
+def test_finer_bins_move_hulls_less():
+    data = make_tree(300, lineages=2, seed=0)
+    moved = [quantization._distortion(data.x, epsilon) for epsilon in (0.001, 0.5, 2.0)]
+    assert moved[0] < moved[1] < moved[2]
+
+
+def test_believed_labels_are_right_until_somebody_switches_them():
+    data = make_tree(800, lineages=4, seed=0)
+    accuracies = []
+    for share in (0.0, 1.0):
+        result = labels.simulate(
+            data.x, data.y, clients=4, epsilon=0.05, switch_labels=share, seed=1
+        )
+        accuracies.append(labels._believed(result, result.trials[0], data.x, data.y))
+    assert accuracies[0] > 90 > 70 > accuracies[1]
+
+
+def test_progress_is_counted():
+    told = []
+    step = counted(lambda *news: told.append(news), 2)
+    step("one")
+    step("two")
+    assert told == [(0, 2, "one"), (1, 2, "two")]
+
+
+def test_the_page_names_commit_versions_and_seed(tmp_path):
+    finding = Finding("A title", [Table("T", ("a", "b"), [("1", "2")])], {}, remarks=["So it is."])
+    write_page(tmp_path / "results.md", {"olsson": finding}, quick=True, seed=7)
+    page = (tmp_path / "results.md").read_text()
+    for words in (
+        "seed 7",
+        "numpy",
+        "commit `",
+        "| 1 | 2 |",
+        "So it is.",
+        "fedhull reproduce olsson",
+    ):
+        assert words in page
