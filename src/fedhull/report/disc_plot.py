@@ -21,6 +21,7 @@ PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F
 def new_figure(width: float = 6.0, height: float = 6.0) -> Figure:
     """A figure of its own, apart from pyplot's global state, whose SVG is the same on every run."""
     matplotlib.rcParams["svg.hashsalt"] = "fedhull"
+    matplotlib.rcParams["svg.fonttype"] = "none"  # letters, not outlines: small files
     return Figure(figsize=(width, height), layout="constrained")
 
 

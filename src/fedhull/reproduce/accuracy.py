@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedhull.data.datasets import load_dataset
+from fedhull.report.disc_plot import PALETTE, draw_disc, draw_regions, new_figure
 from fedhull.reproduce.finding import Finding, Table, Tell, counted, score
 from fedhull.simulation.simulate import simulate
 
@@ -71,13 +72,44 @@ def olsson(quick: bool, seed: int, tell: Tell) -> Finding:
         "Olsson (Tables 1 and 2)",
         tables,
         numbers,
+        _draw_regions(x, y, seed),
         remarks=[
+            "Picture: what the server learned in one study with the paper's split, and the test "
+            "cells; crosses are wrong. Some classes lie one behind the other on the way to the "
+            "rim. A geodesic through a reference point cuts the disc in two and cannot part them "
+            "well; a boundary at a constant distance from a geodesic can follow the rim, and one "
+            "convex problem places all of them at once.",
             "CP and CE do not depend on how cells are dealt out to sites and agree to the digit. "
             "FLP and FLE do; the paper does not say how it dealt them out. CH-CP and CH-CE differ "
             "because our hulls are minimal, while the authors' code repeats a corner and keeps "
             "points on edges. 'Our defaults' are over ten random splits, not the paper's one.",
         ],
     )
+
+
+def _draw_regions(x: np.ndarray, y: np.ndarray, seed: int) -> Any:
+    """Hulls, regions and test cells of one study, with the paper's method and with ours."""
+    figure = new_figure(11.0, 5.4)
+    common: dict[str, Any] = {
+        "clients": OLSSON.clients, "epsilon": OLSSON.epsilon, "seed": seed,
+        "split_seed": OLSSON.split_seed,
+    }  # fmt: skip
+    paper: dict[str, Any] = {"method": "poincare-svm", "grouping": "spectral", "guard": "none"}
+    for axes, words, settings in zip(
+        figure.subplots(1, 2), ("the paper's method", "our defaults"), (paper, {}), strict=True
+    ):
+        result = simulate(x, y, **common, **settings)
+        colors = dict(zip(np.unique(y).tolist(), PALETTE, strict=True))
+        draw_regions(axes, result.model, colors, result.geometry.radius)
+        draw_disc(axes, radius=result.geometry.radius)
+        test = result.trials[0].test
+        right = result.model.predict(x[test]) == y[test]
+        for label, color in colors.items():
+            for marker, chosen in (("o", right), ("X", ~right)):
+                points = x[test][chosen & (y[test] == label)]
+                axes.plot(*points.T, marker, color=color, markeredgecolor="white", markersize=7)
+        axes.set_title(f"{words}: {result.accuracy['FL']['mean']:.1f} %", fontsize=11)
+    return figure
 
 
 def networks(quick: bool, seed: int, tell: Tell) -> Finding:

@@ -67,7 +67,7 @@ def _draw(rows: list[dict[str, Any]]) -> Any:
             mine = [r for r in rows if r["data"] == name and r["guard"] == guard]
             sent = [100 * r["ratio"] for r in mine]
             axes.plot(sent, [r["accuracy"]["mean"] for r in mine], "o-", color=color, label=guard)
-        axes.set(title=name, xlabel="points sent, %", ylabel="accuracy, %", xscale="log")
+        axes.set(title=name, xlabel="points sent, %", ylabel="accuracy, %")
         axes.grid(visible=True, alpha=0.3)
     axes.legend(frameon=False, fontsize=7)
     return figure

@@ -55,8 +55,8 @@ def quantization(quick: bool, seed: int, tell: Tell) -> Finding:
         _draw(x, y, rows),
         [
             "Corners, their share of the class and the hyperbolic distance by which quantizing "
-            "moves a hull's corners at most are those of the hulls as in the paper (no guard), over "
-            "all sites and classes.",
+            "moves a hull's corners at most are those of the hulls as in the paper (no guard), "
+            "over all sites and classes.",
         ],
     )
 
@@ -109,7 +109,7 @@ def _draw(x: np.ndarray, y: np.ndarray, rows: list[dict[str, Any]]) -> Any:
         for color, label in zip(PALETTE, two, strict=False):
             points = x[y == label]
             quantizer = Quantizer(epsilon, radius)
-            axes.plot(*points.T, ".", color=color, markersize=1.5, alpha=0.5)
+            axes.plot(*points.T, ".", color=color, markersize=1.5, alpha=0.5, rasterized=True)
             draw_hull(axes, points[minimal_hull(points)], color=color, linestyle=":")
             quantized = quantizer.decode(epsilon_hull(points, quantizer))
             draw_hull(axes, quantized[minimal_hull(quantized)], color=color, linewidth=1.4)
