@@ -226,6 +226,11 @@ def test_a_site_with_a_public_key_keeps_its_private_key_to_itself(tmp_path):
     key = tmp_path / "lab-b.key"
     key.write_bytes(own.to_pem())
     assert Kit.open(tmp_path / "kits" / "lab-b", key).name == "lab-b"
+    # other processes of the session, which are not told, find it too
+    assert Kit.open(tmp_path / "kits" / "lab-b").name == "lab-b"
+    assert own.to_pem() not in [
+        path.read_bytes() for path in (tmp_path / "kits" / "lab-b").iterdir() if path.is_file()
+    ]
 
 
 @pytest.mark.parametrize(

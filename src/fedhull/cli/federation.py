@@ -206,15 +206,14 @@ def _consent(kit: "Kit", data: str | None, label: str, yes: bool, again: bool, q
     if data is None:
         raise InvalidInput("--data must name the file with your points")
     holdings = load_holdings(kit.study, data, label)
-    _explain(kit, holdings, quiet)
+    if not (quiet and yes):
+        _explain(kit, holdings)
     _agree(kit, yes, again)
     ask_for(kit.study, holdings, data, label).give(kit)
 
 
-def _explain(kit: "Kit", holdings: "Holdings", quiet: bool) -> None:
+def _explain(kit: "Kit", holdings: "Holdings") -> None:
     """How many of how many points leave, in what form, to whom."""
-    if quiet:
-        return
     study = kit.study
     share = holdings.points_sent / holdings.points_held
     _print(

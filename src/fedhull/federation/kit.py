@@ -20,7 +20,8 @@ from fedhull.errors import BadIdentity, InvalidInput
 from fedhull.protocol.keys import Identity
 from fedhull.protocol.study import Study
 
-STUDY, IDENTITY, CONSENT, RESULTS = "study.toml", "identity.pem", "consent.json", "results"
+STUDY, CONSENT, RESULTS = "study.toml", "consent.json", "results"
+IDENTITY, IDENTITY_ELSEWHERE = "identity.pem", "identity.path"
 AUDIT, STATUS = "audit.jsonl", "status.json"
 MODEL, RESULT, REPORT = "model.json", "result.json", "report.md"
 
@@ -43,7 +44,12 @@ class Kit:
                 f"{folder} is no kit: it has no {STUDY}; 'fedhull provision' makes kits"
             )
         study = Study.from_toml(read_text(folder / STUDY))
-        key_file = identity_file or folder / IDENTITY
+        key_file = folder / IDENTITY
+        if identity_file is not None:
+            # noted, so that other processes of this session find the key where its owner keeps it
+            write_bytes(folder / IDENTITY_ELSEWHERE, str(identity_file.resolve()).encode())
+        if (folder / IDENTITY_ELSEWHERE).is_file():
+            key_file = Path(read_text(folder / IDENTITY_ELSEWHERE))
         if not key_file.is_file():
             raise InvalidInput(
                 f"{key_file} does not exist; put the key that 'fedhull keygen' made there, or name "
