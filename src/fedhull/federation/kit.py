@@ -2,9 +2,10 @@
 
 KIT/
   study.toml        the same for all participants
-  identity.pem      this participant's key; readable by its owner only
+  identity.pem      this participant's key, readable by its owner only; or identity.path, which
+                    says where its owner keeps it
   consent.json      what somebody at this site has agreed to send; good for one session
-  results/RUN/      audit.jsonl, status.json, model.json, result.json
+  results/RUN/      audit.jsonl, status.json, model.json, result.json, report.md
 """
 
 import fcntl

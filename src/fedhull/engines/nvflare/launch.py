@@ -59,6 +59,8 @@ def main(role: str, workspace: str, name: str) -> None:
 
 def _end_with_parent() -> None:
     os.read(sys.stdin.fileno(), 1)  # returns when the other end of the pipe is closed: alone
+    for job in psutil.Process().children(recursive=True):
+        job.kill()  # one that hangs would outlive us
     os._exit(1)
 
 
