@@ -1,5 +1,7 @@
 """Experiments run small, show the paper's numbers where there are some, and make a page."""
 
+import json
+
 import pytest
 
 from fedhull.data.tree import make_tree
@@ -7,7 +9,7 @@ from fedhull.reproduce import communication, labels, quantization, synthetic
 from fedhull.reproduce.accuracy import OLSSON, compare
 from fedhull.reproduce.catalogue import EXPERIMENTS, experiment
 from fedhull.reproduce.finding import Finding, Table, counted, score
-from fedhull.reproduce.page import write_page
+from fedhull.reproduce.page import to_json, write_page
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -69,7 +71,8 @@ def test_progress_is_counted():
 
 def test_the_page_names_commit_versions_and_seed(tmp_path):
     finding = Finding("A title", [Table("T", ("a", "b"), [("1", "2")])], {}, remarks=["So it is."])
-    write_page(tmp_path / "results.md", {"olsson": finding}, quick=True, seed=7)
+    (tmp_path / "olsson.json").write_text(json.dumps(to_json(finding, quick=True, seed=7)))
+    write_page(tmp_path / "results.md", tmp_path)
     page = (tmp_path / "results.md").read_text()
     for words in (
         "seed 7",

@@ -32,7 +32,7 @@ def reproduce(
     ),
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes, few trials.")] = False,
     page: Annotated[
-        Path | None, typer.Option(help="With 'all': also write a page of results, Markdown.")
+        Path | None, typer.Option(help="Also write a page over all that is in the folder.")
     ] = None,
     seed: SeedOption = 0,
     json: JsonFlag = False,
@@ -49,10 +49,10 @@ def reproduce(
     folder = output_folder(folder)
     prepare_kernels(quiet=json)
     names = list(EXPERIMENTS) if what == ALL else [what]
-    findings: dict[str, Finding] = {}
+    found: dict[str, Any] = {}
     for name in names:
         try:
-            findings[name] = _run(name, folder, quick, seed, json)
+            found[name] = _run(name, folder, quick, seed, json)
         except InvalidInput as problem:
             if what != ALL:
                 raise
@@ -61,15 +61,15 @@ def reproduce(
     if page is not None:
         from fedhull.reproduce.page import write_page
 
-        write_page(page, findings, quick, seed)
+        write_page(page, folder)
     if json:
-        found = {name: _content(finding, quick, seed) for name, finding in findings.items()}
         print_json(found if what == ALL else found[what])
 
 
-def _run(name: str, folder: Path, quick: bool, seed: int, quiet: bool) -> "Finding":
+def _run(name: str, folder: Path, quick: bool, seed: int, quiet: bool) -> dict[str, Any]:
     from fedhull.report.disc_plot import save_figure
     from fedhull.reproduce.catalogue import experiment
+    from fedhull.reproduce.page import to_json
 
     with progress_bar(quiet=quiet) as bar:
         task = bar.add_task(name, total=None)
@@ -79,8 +79,8 @@ def _run(name: str, folder: Path, quick: bool, seed: int, quiet: bool) -> "Findi
 
         finding = experiment(name)(quick, seed, tell)
     written = [f"{name}.json"]
-    content = json_module.dumps(_content(finding, quick, seed), indent=1)
-    (folder / written[0]).write_text(content + "\n")
+    content = to_json(finding, quick, seed)
+    (folder / written[0]).write_text(json_module.dumps(content, indent=1) + "\n")
     if finding.figure is not None:
         for ending in ("png", "svg"):
             save_figure(finding.figure, folder / f"{name}.{ending}")
@@ -88,11 +88,7 @@ def _run(name: str, folder: Path, quick: bool, seed: int, quiet: bool) -> "Findi
     if not quiet:
         _show(finding)
         out.print(f"Written to {folder}: {', '.join(written)}\n", highlight=False)
-    return finding
-
-
-def _content(finding: "Finding", quick: bool, seed: int) -> dict[str, Any]:
-    return finding.numbers | {"quick": quick, "seed": seed}
+    return content
 
 
 def _show(finding: "Finding") -> None:

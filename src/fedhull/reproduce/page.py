@@ -1,54 +1,81 @@
-"""docs/results.md: what the experiments found, written by the command that ran them."""
+"""docs/results.md: what the experiments found, put together from the files they have written."""
 
+import json
+import os
 import platform
 import subprocess
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-from fedhull.reproduce.finding import Finding, Table
+from fedhull.reproduce.catalogue import EXPERIMENTS
+from fedhull.reproduce.finding import Finding
 
 _LIBRARIES = ("fedhull", "numpy", "scipy", "scikit-learn", "numba", "python-flint", "cryptography")
 
 
-def write_page(path: Path, findings: dict[str, Finding], quick: bool, seed: int) -> None:
-    """The whole page; figures are expected in the folder `results` beside it."""
-    preface = files("fedhull.reproduce").joinpath("preface.md").read_text()
-    parts = [preface, _made_by(quick, seed)]
-    for name, finding in findings.items():
-        parts.append(f"## {finding.title}")
-        parts.append(f"`fedhull reproduce {name}`")
-        parts += [_markdown(table) for table in finding.tables]
-        if finding.figure is not None:
-            parts.append(f"![{finding.title}](results/{name}.svg)")
-        parts += finding.remarks
+def to_json(finding: Finding, quick: bool, seed: int) -> dict[str, Any]:
+    """A finding as plain values: its numbers, what is said of them, and how it was made."""
+    return finding.numbers | {
+        "quick": quick,
+        "seed": seed,
+        "page": {
+            "title": finding.title,
+            "tables": [vars(table) for table in finding.tables],
+            "remarks": finding.remarks,
+            "figure": finding.figure is not None,
+            "commit": _commit(),
+            "versions": {name: version(name) for name in _LIBRARIES}
+            | {"python": platform.python_version()},
+        },
+    }
+
+
+def write_page(path: Path, folder: Path) -> None:
+    """The page over all experiments whose files are in the folder, figures included."""
+    parts = [files("fedhull.reproduce").joinpath("preface.md").read_text()]
+    for name in EXPERIMENTS:
+        file = folder / f"{name}.json"
+        if not file.exists():
+            continue
+        content = json.loads(file.read_text())
+        page = content["page"]
+        parts += [f"## {page['title']}", _made_by(name, content)]
+        parts += [_markdown(table) for table in page["tables"]]
+        if page["figure"]:
+            image = os.path.relpath(folder / f"{name}.svg", path.parent)
+            parts.append(f"![{page['title']}]({image})")
+        parts += page["remarks"]
     path.write_text("\n\n".join(part.strip("\n") for part in parts) + "\n")
 
 
-def _made_by(quick: bool, seed: int) -> str:
-    libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
-    size = "small sizes (`--quick`)" if quick else "full sizes"
+def _made_by(name: str, content: dict[str, Any]) -> str:
+    page = content["page"]
+    libraries = ", ".join(f"{name} {v}" for name, v in page["versions"].items())
+    size = " --quick" if content["quick"] else ""
     return (
-        f"Made at commit `{_commit()}` with {size}, seed {seed}, Python "
-        f"{platform.python_version()}, {libraries}."
+        f"`fedhull reproduce {name}{size} --seed {content['seed']}`, commit {page['commit']}, "
+        f"{libraries}."
     )
 
 
 def _commit() -> str:
     """The checkout's commit, if this is one."""
     try:
-        here = Path(__file__).parent
         done = subprocess.run(
-            ["git", "-C", str(here), "rev-parse", "--short", "HEAD"], capture_output=True, text=True
+            ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"],
+            capture_output=True,
+            text=True,
         )
     except OSError:
         return "unknown"
     return done.stdout.strip() or "unknown"
 
 
-def _markdown(table: Table) -> str:
-    lines = [f"**{table.title}**", ""]
-    lines.append("| " + " | ".join(table.columns) + " |")
-    lines.append("|" + "---|" * len(table.columns))
-    lines += ["| " + " | ".join(row) + " |" for row in table.rows]
+def _markdown(table: dict[str, Any]) -> str:
+    lines = [f"**{table['title']}**", ""]
+    lines.append("| " + " | ".join(table["columns"]) + " |")
+    lines.append("|" + "---|" * len(table["columns"]))
+    lines += ["| " + " | ".join(row) + " |" for row in table["rows"]]
     return "\n".join(lines)
