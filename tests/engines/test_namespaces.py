@@ -9,7 +9,6 @@ from networks import inside, namespaces, reason_to_skip
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("flare")
 def test_a_study_between_addresses(tmp_path):
     if reason := reason_to_skip():
         pytest.skip(reason)

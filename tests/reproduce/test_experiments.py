@@ -75,9 +75,9 @@ def test_the_page_names_commit_versions_and_seed(tmp_path):
     write_page(tmp_path / "results.md", tmp_path)
     page = (tmp_path / "results.md").read_text()
     for words in (
-        "seed 7",
+        "--seed 7",
         "numpy",
-        "commit `",
+        "commit ",
         "| 1 | 2 |",
         "So it is.",
         "fedhull reproduce olsson",
