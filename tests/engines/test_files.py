@@ -216,3 +216,31 @@ def test_a_new_session_needs_a_new_consent(study):
     study.finish()
     assert study.model() == model_to_json(in_memory(study.kits, study.data).model)
     assert not (study.kits / "lab-a" / "results" / "files-1" / "session.secret").exists()
+
+
+def test_mail_of_an_earlier_session_does_not_disturb_a_new_one(study):
+    study.until("advertise")
+    study.finish()
+    old = {path: path.read_bytes() for path in study.mail.rglob("*.re*")}
+    study.serve(again=True)
+    with pytest.raises(InvalidInput, match="opened a new one"):
+        study.answer("lab-a")
+    for path, content in old.items():
+        if not path.exists():
+            path.write_bytes(content)  # as a folder that is synced brings it back
+    for name in NAMES:
+        start_again(Kit.open(study.kits / name))
+        study.agree(name)
+    study.finish()
+    assert study.model() == model_to_json(in_memory(study.kits, study.data).model)
+
+
+def test_going_on_without_too_many_is_not_done(study):
+    study.until("upload")
+    study.answer("lab-a")
+    assert not study.serve(go_on=True)
+    assert not study.request("lab-a", "confirm").exists()
+    study.answer("lab-b")
+    study.serve(go_on=True)
+    assert "going on without lab-c" in study.said[-1]
+    assert study.request("lab-a", "confirm").exists()

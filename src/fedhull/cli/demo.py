@@ -26,7 +26,7 @@ def demo(
     seed: SeedOption = 1,
     json: JsonFlag = False,
 ) -> None:
-    """Run a whole study: four sites with cells of five lineages, one site drops out."""
+    """Run a whole study: four sites, six kinds of cells, one site drops out."""
     from fedhull.data.tree import make_tree
     from fedhull.learn.model import save_model
     from fedhull.simulation.simulate import simulate

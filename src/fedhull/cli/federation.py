@@ -1,6 +1,8 @@
 """`fedhull provision`, `server`, `client`: a real study, each participant on its own machine."""
 
 import json as json_module
+import shutil
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedhull.cli.console import JsonFlag, err, out, output_folder, prepare_kernels, print_json
-from fedhull.errors import EngineFailure, InvalidInput, MissingExtra
+from fedhull.errors import EngineFailure, FedhullError, InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     from fedhull.federation.holdings import Holdings
@@ -23,6 +25,8 @@ class EngineName(StrEnum):
     FILES = "files"
 
 
+# The share of points above which a site is warned before it agrees.
+_MUCH = 0.5
 EngineOption = Annotated[EngineName, typer.Option(help="What moves the messages.")]
 KitArgument = Annotated[Path, typer.Argument(help="The participant's kit.")]
 MailOption = Annotated[
@@ -46,15 +50,20 @@ def provision(
     from fedhull.federation.provision import AUTHORITY, SERVER, make_kits
 
     _require_extra(engine)
-    kits = make_kits(read_text(study), output_folder(folder))
-    if engine is EngineName.NVFLARE:
-        from fedhull.engines.nvflare.startup import add_startup_kits
+    options = "" if engine is EngineName.NVFLARE else f" --engine {engine.value}"
+    kits = make_kits(read_text(study), output_folder(folder), options)
+    try:
+        if engine is EngineName.NVFLARE:
+            from fedhull.engines.nvflare.startup import add_startup_kits
 
-        add_startup_kits(kits, server, port)
-    elif engine is EngineName.FLOWER:
-        from fedhull.engines.flower.certificates import add_certificates
+            add_startup_kits(kits, server, port)
+        elif engine is EngineName.FLOWER:
+            from fedhull.engines.flower.certificates import add_certificates
 
-        add_certificates(kits, server, port)
+            add_certificates(kits, server, port)
+    except FedhullError:
+        shutil.rmtree(folder)  # no half-made kits with keys in them are left
+        raise
     if json:
         print_json(
             {
@@ -66,9 +75,8 @@ def provision(
         )
         return
     lines = [
-        f"Study '{kits.study.name}', {len(kits.study.clients)} sites, hash "
-        f"{kits.study.hash.hex()[:16]}…",
-        f"Coordinator: {folder / SERVER}  (start: fedhull server {folder / SERVER})",
+        f"Study '{kits.study.name}', {len(kits.study.clients)} sites, hash {kits.study.hash.hex()}",
+        f"Coordinator: {folder / SERVER}  (start: fedhull server {folder / SERVER}{options})",
         *(f"Site {name}: {folder / name}" for name in kits.study.clients),
     ]
     if engine is not EngineName.FILES:
@@ -217,8 +225,8 @@ def _explain(kit: "Kit", holdings: "Holdings") -> None:
     study = kit.study
     share = holdings.points_sent / holdings.points_held
     _print(
-        f"Study '{study.name}', coordinated by the holder of key {study.coordinator or 'none'}; "
-        f"you are {kit.name}, one of {len(study.clients)} sites.\n"
+        f"Study '{study.name}', hash {study.hash.hex()}, coordinated by the holder of key "
+        f"{study.coordinator or 'none'}; you are {kit.name}, one of {len(study.clients)} sites.\n"
         f"You hold {holdings.points_held + len(holdings.test_y):,} points in "
         f"{len(holdings.classes)} classes. {len(holdings.test_y):,} stay here as a test set, the "
         f"guard '{study.learning.guard}' leaves {holdings.points_guarded:,} out.\n"
@@ -229,6 +237,8 @@ def _explain(kit: "Kit", holdings: "Holdings") -> None:
         f"not whose they are. It also gets one masked count: how many of your test points the "
         f"model gets right, which it can only read as a sum over sites."
     )
+    if share > _MUCH:
+        _print(f"Careful: that is {share:.0%} of them. Few points in a class leave almost all.")
 
 
 def _agree(kit: "Kit", yes: bool, again: bool) -> None:
@@ -238,8 +248,11 @@ def _agree(kit: "Kit", yes: bool, again: bool) -> None:
             "sites can subtract them; if the coordinator has told you why a second session is "
             "needed, and you agree, use --again"
         )
-    if not yes and not typer.confirm("Do you agree to send this?", err=True):
-        raise InvalidInput("you did not agree; nothing was sent")
+    if yes:
+        return
+    err.print("Do you agree to send this? [y/N]: ", end="", markup=False, highlight=False)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InvalidInput("you did not agree; nothing was sent (--yes agrees without asking)")
 
 
 def _result_of(results: Path) -> dict[str, Any]:

@@ -70,7 +70,11 @@ def check_data(x: Any, y: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
             )
         labels = labels.astype(np.int64)
     if labels.dtype.kind == "O":
-        labels = labels.astype(str)
+        missing = np.array([label is None or label != label for label in labels])
+        labels = np.where(missing, "", labels.astype(str))
+    if labels.dtype.kind == "U" and (np.char.strip(labels) == "").any():
+        row = int((np.char.strip(labels) == "").argmax())
+        raise InvalidInput(f"{name}: a label is missing in row {row} (counted from 0)")
     return points, labels
 
 
@@ -98,7 +102,24 @@ class _Columns:
         """The coordinates: all columns but those left out, or what is kept apart."""
         if self.separate_points is not None:
             return self.separate_points
-        return np.column_stack([v for name, v in self.named.items() if name not in leave_out])
+        coordinates = {name: v for name, v in self.named.items() if name not in leave_out}
+        words = [name for name, values in coordinates.items() if not _are_numbers(values)]
+        if words:
+            raise InvalidInput(
+                f"the coordinates must be numbers, and all columns but the one with the classes "
+                f"count as coordinates, but {', '.join(words)} holds words; leave it out of the "
+                f"file, or name the column with the classes by --label"
+            )
+        return np.column_stack(list(coordinates.values()))
+
+
+def _are_numbers(values: Any) -> bool:
+    """Whether a column can be read as numbers, missing ones among them."""
+    try:
+        np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _read(path: str | Path) -> _Columns:

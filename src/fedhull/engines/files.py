@@ -15,16 +15,14 @@ from pathlib import Path
 
 import msgspec
 
-from fedhull.errors import (
-    FedhullError,
-    InvalidInput,
-    StillWaiting,
-)
+from fedhull.errors import FedhullError, InvalidInput, ProtocolError, StillWaiting
 from fedhull.federation.coordinator import PUBLISH
 from fedhull.federation.journal import Journal
-from fedhull.federation.kit import CONSENT, MODEL, RESULTS, Kit, write_bytes
+from fedhull.federation.kit import AUDIT, CONSENT, MODEL, RESULTS, Kit, write_bytes
 from fedhull.federation.participant import SiteRun, coordinate
+from fedhull.protocol.messages import decode_to_client
 from fedhull.protocol.server import ServerSession, Step
+from fedhull.protocol.study import Study
 
 RUN = "files"
 STEPS = [step.value for step in Step if step is not Step.DONE] + [PUBLISH]
@@ -85,13 +83,17 @@ class FilesEngine:
             except FedhullError as problem:
                 failures[name] = type(problem).__name__
                 self._say(f"{name}: {problem}")
-        if failures and not self._go_on:
+        enough = len(replies) >= self._session.study.threshold or kind == PUBLISH
+        if failures and not (self._go_on and enough):
             raise StillWaiting(
                 f"step '{kind}' ({turn + 1} of {len(STEPS)}) has {len(replies)} of "
                 f"{len(replies) + len(failures)} replies; carry the requests in {self._mail} to "
                 f"the sites and their replies back, then call again. Missing: "
-                f"{', '.join(sorted(failures))} (--go-on goes on without them)"
+                f"{', '.join(sorted(failures))} (--go-on goes on without them, if at least "
+                f"{self._session.study.threshold} have replied)"
             )
+        if failures:
+            self._say(f"{kind}: going on without {', '.join(sorted(failures))}")
         self._steps.taken.append(replies)
         self._steps.failed.append(failures)
         self._save()
@@ -136,14 +138,15 @@ def answer_files(kit: Kit, mail: Path, say: Say) -> Path:
     path = results / _SITE_JOURNAL
     journal = Journal.from_bytes(path.read_bytes()) if path.exists() else Journal()
     turn = len(journal.accepted)
-    if turn == len(STEPS) or (results / MODEL).exists():
+    if (results / MODEL).exists():
+        _check_no_new_session(kit, mail, results)
         return results
     kind = STEPS[turn]
     request = _path(mail, kit.name, kind, "request")
     final = _path(mail, kit.name, PUBLISH, "request")
-    if final.is_file() and turn >= STEPS.index("confirm"):
+    if turn >= STEPS.index("confirm") and _of_session(final, kit.study, journal):
         kind, request = PUBLISH, final  # the others have gone on without us; the model is for all
-    if not request.is_file():
+    if not _of_session(request, kit.study, journal):
         raise StillWaiting(f"no request for step '{kind}' has arrived at {request} yet")
     site = SiteRun(kit, RUN, journal, lambda j: write_bytes(path, j.to_bytes(), mode=0o600))
     reply, error = site.answer(kind, _unwrap(request))
@@ -156,6 +159,35 @@ def answer_files(kit: Kit, mail: Path, say: Say) -> Path:
         path.unlink(missing_ok=True)
         return results
     raise StillWaiting("carry the reply to the coordinator, and call again when a request is back")
+
+
+def _of_session(request: Path, study: Study, journal: Journal) -> bool:
+    """Whether a request has arrived. One of an earlier session may still lie there: it does not
+    count. One that cannot be read at all is for the session to refuse."""
+    if not request.is_file():
+        return False
+    if not journal.accepted:
+        return True
+    try:
+        sessions = {
+            decode_to_client(raw, study).session for raw in (journal.accepted[0], _unwrap(request))
+        }
+    except ProtocolError:
+        return True
+    return len(sessions) == 1
+
+
+def _check_no_new_session(kit: Kit, mail: Path, results: Path) -> None:
+    """A finished site does not overlook that the coordinator has begun again."""
+    assert kit.name is not None
+    invite = _path(mail, kit.name, STEPS[0], "request")
+    if invite.is_file():
+        seen = (results / AUDIT).read_text()
+        if hashlib.sha256(_unwrap(invite)).hexdigest() not in seen:
+            raise InvalidInput(
+                "this site's session is complete, and the coordinator has opened a new one; if you "
+                "agree to a second session over the same data, use --again"
+            )
 
 
 def session_open(kit: Kit) -> bool:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fedhull.data.datasets import load_dataset
+from fedhull.data.files import load_file
 from fedhull.errors import InvalidInput, NoConsent
 from fedhull.federation.holdings import Holdings, prepare
 from fedhull.federation.kit import CONSENT, Kit, write_json
@@ -31,14 +31,14 @@ class Consent:
 
 def load_holdings(study: Study, data: str, label: str) -> Holdings:
     """What a site would take into the study, from its data file."""
-    return prepare(study, *load_dataset(data, label))
+    return prepare(study, *load_file(data, label))
 
 
 def ask_for(study: Study, holdings: Holdings, data: str, label: str) -> Consent:
     """The consent that a person would give to these holdings."""
     return Consent(
         study=study.hash.hex(),
-        data=str(Path(data).resolve()) if Path(data).suffix else data,
+        data=str(Path(data).resolve()),
         label=label,
         points_sent=holdings.points_sent,
         points_held=holdings.points_held,

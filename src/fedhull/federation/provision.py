@@ -20,8 +20,9 @@ class Kits:
     own_key: list[str]
 
 
-def make_kits(draft: str, folder: Path) -> Kits:
-    """Write a kit for the coordinator and one for each site on the roster.
+def make_kits(draft: str, folder: Path, options: str = "") -> Kits:
+    """Write a kit for the coordinator and one for each site on the roster; `options` are what the
+    kits' READMEs add to the commands.
 
     A site with a public key in the draft keeps its private key to itself. For a site whose key is
     "" a key is made and put into its kit: easier, but whoever makes the kits has then seen it.
@@ -49,12 +50,16 @@ def make_kits(draft: str, folder: Path) -> Kits:
         identity = coordinator if name == SERVER else made.get(name)
         if identity is not None:
             write_bytes(kit / IDENTITY, identity.to_pem(), mode=0o600)
-        write_bytes(kit / "README.md", _readme(name, study, identity is not None).encode())
+        write_bytes(kit / "README.md", _readme(name, study, identity is not None, options).encode())
     return Kits(folder, study, sorted(set(study.clients) - set(made)))
 
 
-def _readme(name: str, study: Study, has_key: bool) -> str:
-    command = "fedhull server ." if name == SERVER else "fedhull client . --data YOUR_FILE"
+def _readme(name: str, study: Study, has_key: bool, options: str) -> str:
+    command = f"fedhull server .{options}"
+    words = "It says whom it is waiting for, and ends by itself."
+    if name != SERVER:
+        command = f"fedhull client .{options} --data YOUR_FILE --label YOUR_CLASS_COLUMN"
+        words = "It shows what would be sent, and asks, before anything is sent."
     key = (
         f"`{IDENTITY}` is your private key: keep this folder to yourself."
         if has_key
@@ -64,7 +69,7 @@ def _readme(name: str, study: Study, has_key: bool) -> str:
         f"# {study.name}: the kit of {'the coordinator' if name == SERVER else name}",
         "`study.toml` is what all participants agree on; read it, it is short.",
         key,
-        f"Start: `{command}` (in this folder). It shows what will be sent before it is sent.",
+        f"Start: `{command}` (in this folder). {words}",
         "Afterwards `results/` holds the model, the result and the audit log.",
     ]
     return "\n".join(lines) + "\n"

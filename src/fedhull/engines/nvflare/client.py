@@ -27,6 +27,7 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
     """
     assert kit.name is not None
     host, port = server_address(kit)
+    _check_owner(kit)
     _wait_for_server(kit, host, port, wait, say)
     before = set((kit.folder / RESULTS).glob("*"))
     log = kit.folder / "flare.log"
@@ -43,7 +44,7 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
                 told = tell_sent(results / AUDIT, told, say)
                 if (results / STATUS).exists():
                     return results
-            if results is None and _displaced(log, seen):
+            if results is None and _displaced(log, seen) and answers(host, port):
                 raise BadIdentity(
                     f"the server has dropped this connection: another process is connected with "
                     f"the certificate of {kit.name}, or the network broke. If nobody else uses "
@@ -71,6 +72,17 @@ def server_address(kit: Kit) -> tuple[str, int]:
         raise InvalidInput(
             f"{path} is missing or damaged; this kit was not made for NVIDIA FLARE"
         ) from None
+
+
+def _check_owner(kit: Kit) -> None:
+    """Whether certificate and identity key are one site's."""
+    config = json.loads((kit.folder / "startup" / "fed_client.json").read_text())
+    owner = config["client"]["fqsn"]
+    if owner != kit.name:
+        raise BadIdentity(
+            f"the certificate in {kit.folder} is {owner}'s, but the identity key is {kit.name}'s; "
+            f"use the kit and the key of the same site"
+        )
 
 
 def _wait_for_server(kit: Kit, host: str, port: int, wait: float, say: Say) -> None:

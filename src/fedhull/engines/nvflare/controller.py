@@ -18,10 +18,13 @@ from fedhull.errors import EngineFailure, FedhullError
 from fedhull.federation.coordinator import Progress
 from fedhull.federation.kit import Kit
 from fedhull.federation.participant import INTERNAL_ERROR, coordinate
+from fedhull.protocol.server import Step
 
 MESSAGE, REPLY, ERROR = "message", "reply", "error"
 PROGRESS = "progress.jsonl"
 _ABORT_CHECK_SECONDS = 0.2
+# In the first step FLARE is still starting the sites' processes.
+_START_SECONDS = 90.0
 
 
 class StudyController(Controller):  # type: ignore[misc]
@@ -79,6 +82,8 @@ class FlareEngine:
         self, kind: str, messages: Mapping[str, bytes], timeout: float
     ) -> tuple[dict[str, bytes], dict[str, str]]:
         """Hand each client its message as a task, and wait for the results."""
+        if kind == Step.ADVERTISE.value:
+            timeout = max(timeout, _START_SECONDS)
         there = {client.name for client in self._fl_ctx.get_engine().get_clients()}
         replies: dict[str, bytes] = {}
         failures = {name: "vanished" for name in messages if name not in there}

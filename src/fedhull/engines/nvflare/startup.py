@@ -76,6 +76,7 @@ def add_startup_kits(kits: Kits, host: str, port: int) -> None:
         _move(made / "state", kits.folder / AUTHORITY)
     authority = kits.folder / AUTHORITY
     authority.chmod(0o700)
+    (authority / "cert.json").chmod(0o600)
     (authority / "README.md").write_text(
         "# The study's certificate authority\n"
         "Whoever has this folder can make certificates for anybody in this study.\n"
