@@ -1,0 +1,103 @@
+"""provision, server, client as a person meets them: sentences, exit codes, nothing left."""
+
+import json
+import subprocess
+
+import pytest
+from federations import FEDHULL, PATIENCE, draft, make_data
+
+NAMES = ["lab-a", "lab-b", "lab-c"]
+
+
+def fedhull(*words, answer=""):
+    command = [FEDHULL, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, input=answer, timeout=PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A folder with kits for files, data, and the draft."""
+    folder = tmp_path_factory.mktemp("study")
+    (folder / "study.toml").write_text(draft(NAMES))
+    make_data(folder, NAMES)
+    done = fedhull(
+        "provision", folder / "study.toml", "--out", folder / "kits", "--engine", "files"
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def client(study, *words, answer="", kit="lab-a"):
+    data = ("--data", study / "lab-a.npz")
+    return fedhull(
+        "client", study / "kits" / kit, "--engine", "files", *data, *words, answer=answer
+    )
+
+
+def test_provision_shows_the_hash_that_the_client_shows(study):
+    again = study / "again"
+    made = fedhull("provision", study / "study.toml", "--out", again, "--engine", "files")
+    shown = fedhull("client", again / "lab-a", "--engine", "files", "--data", study / "lab-a.npz")
+    (line,) = [line for line in made.stdout.splitlines() if "hash" in line]
+    assert line.split("hash ")[1] in shown.stderr
+
+
+def test_a_host_that_is_none_leaves_no_half_made_kits(study):
+    kits = study / "half"
+    done = fedhull("provision", study / "study.toml", "--out", kits, "--server", "https://x:1/")
+    assert done.returncode == 2
+    assert "--server must be a host name" in done.stderr
+    assert not kits.exists()
+
+
+@pytest.mark.parametrize("answer", ["n\n", "", "maybe\n"])
+def test_without_a_yes_nothing_is_sent(study, answer):
+    done = client(study, answer=answer)
+    assert done.returncode == 2
+    assert "of the other" in done.stderr
+    assert "nothing was sent" in done.stderr
+    assert done.stdout == ""
+    assert not (study / "kits" / "lab-a" / "consent.json").exists()
+
+
+def test_consent_is_never_asked_blind(study):
+    done = client(study, "--json", answer="n\n")
+    assert "of the other" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["client", "kits/server", "--data", "lab-a.npz"], "coordinator's kit"),
+        (["server", "kits/lab-a"], "is the kit of lab-a"),
+        (["client", "nowhere", "--data", "lab-a.npz"], "is no kit"),
+        (["client", "kits/lab-a"], "--data must name the file"),
+        (["client", "kits/lab-a", "--data", "tree"], "must end in"),
+        (["client", "kits/lab-a", "--data", "missing.csv"], "does not exist"),
+        (["client", "kits/lab-a", "--data", "lab-a.npz", "--label", "kind"], "no column 'kind'"),
+    ],
+)
+def test_mistakes_get_a_sentence(study, words, sentence):
+    path = [study / w if (study / w.split("/")[0]).exists() or "/" in w else w for w in words]
+    done = fedhull(*path, "--engine", "files")
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_study_by_files_ends_with_exit_code_0_and_waits_with_3(study):
+    codes = set()
+    for _ in range(8):
+        done = fedhull("server", study / "kits" / "server", "--engine", "files",
+                       "--mail", study / "mail", "--json")  # fmt: skip
+        codes.add(done.returncode)
+        if done.returncode == 0:
+            break
+        for name in NAMES:
+            fedhull("client", study / "kits" / name, "--engine", "files", "--mail", study / "mail",
+                    "--data", study / f"{name}.npz", "--yes")  # fmt: skip
+    assert codes == {0, 3}
+    assert json.loads(done.stdout)["survivors"] == NAMES
+    report = (study / "kits" / "server" / "results" / "files" / "report.md").read_text()
+    assert "lab-a, lab-b, lab-c" in report
