@@ -65,7 +65,7 @@ def olsson(quick: bool, seed: int, tell: Tell) -> Finding:
     for epsilon in epsilons:
         paper = OLSSON.paper if epsilon == OLSSON.epsilon else {}
         data = DataSet("olsson", paper, OLSSON.split_seed, epsilon=epsilon)
-        table, found = compare(data, x, y, quick, seed, step, f"Olsson, 8 classes, ε = {epsilon:g}")
+        table, found = compare(data, x, y, quick, seed, step, "Olsson, 8 classes")
         tables.append(table)
         numbers[f"epsilon={epsilon:g}"] = found
     return Finding(
