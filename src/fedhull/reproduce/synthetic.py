@@ -25,6 +25,13 @@ METHODS = ("CP", "CE", "FLP", "FLE", "FL")
 _STYLES = dict(zip(METHODS, zip(PALETTE, ("-", "-", "--", "--", ":"), strict=False), strict=False))
 
 
+REMARKS = [
+    "As in the paper: the Poincaré methods stay near 100 %, the Euclidean ones fall as the "
+    "geodesic moves away from the origin and recover as the margin grows. The paper's FLP hardly "
+    "suffers from wide bins; our default, which has only corners to choose its strength by, does.",
+]
+
+
 def synthetic(quick: bool, seed: int, tell: Tell) -> Finding:
     """Accuracy against ‖p‖, γ and ε, for several N."""
     sizes = [4_000] if quick else [20_000, 40_000, 60_000, 80_000]
@@ -42,12 +49,7 @@ def synthetic(quick: bool, seed: int, tell: Tell) -> Finding:
         [_table(name, rows) for name, rows in numbers.items()],
         numbers,
         _draw(numbers, sizes),
-        [
-            "As in the paper: the Poincaré methods stay near 100 %, the Euclidean ones fall as the "
-            "geodesic moves away from the origin and recover as the margin grows. The paper's FLP "
-            "hardly suffers from wide bins; our default, which has only corners to choose its "
-            "strength from, does.",
-        ],
+        REMARKS,
     )
 
 
