@@ -38,6 +38,12 @@ def same_model(federation, vanish=None):
     return ours == model_to_json(federation.in_memory(vanish).model)
 
 
+def job_status(federation) -> str:
+    """What FLARE itself has recorded of the job."""
+    (meta,) = (federation.kits / "server" / "flare" / "jobs").glob("*/meta")
+    return json.loads(meta.read_text())["status"]
+
+
 def test_a_study_of_three_sites_equals_the_memory_engines_bit_for_bit(federation):
     study = federation(3)
     server = study.server("--json")
@@ -73,6 +79,7 @@ def test_sites_killed_at_any_step_are_left_out(federation, steps):
     in_memory = study.in_memory({step: [name] for name, step in dying.items()})
     assert result["survivors"] == in_memory.aggregate.survivors
     assert result["failures"] == dict.fromkeys(dying, "vanished")
+    assert job_status(study) == "FINISHED:COMPLETED"
     assert (result["correct"], result["tested"]) == (in_memory.correct, in_memory.tested)
     assert same_model(study, {step: [name] for name, step in dying.items()})
     for name, client in clients.items():
@@ -140,6 +147,7 @@ def test_below_the_threshold_everybody_hears_why(federation):
     code, _, err = ended(server)
     assert code == 2
     assert "BelowThreshold: only 1 of 3 clients completed the step 'share'" in err
+    assert job_status(study).startswith("FINISHED")
     code, _, err = ended(clients[0])
     assert code == 2
     assert "too few sites" in err

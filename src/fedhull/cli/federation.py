@@ -238,7 +238,9 @@ def _explain(kit: "Kit", holdings: "Holdings") -> None:
         f"model gets right, which it can only read as a sum over sites."
     )
     if share > _MUCH:
-        _print(f"Careful: that is {share:.0%} of them. Few points in a class leave almost all.")
+        _print(
+            f"Careful: that is {share:.0%} of them. Where a class has few points, most are corners."
+        )
 
 
 def _agree(kit: "Kit", yes: bool, again: bool) -> None:

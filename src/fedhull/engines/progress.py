@@ -6,6 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fedhull.federation.coordinator import Progress, Report
+
+PROGRESS = "progress.jsonl"
 _CONNECT_SECONDS = 5.0
 
 
@@ -14,6 +17,24 @@ def new_lines(log: Path, told: int) -> list[dict[str, Any]]:
     text = log.read_text() if log.exists() else ""
     whole = text[: text.rfind("\n") + 1].splitlines()
     return [json.loads(line) for line in whole[told:]]
+
+
+def tell_steps(log: Path, told: int, say: Callable[[str], None]) -> int:
+    """Tell of the steps that the server has completed since; how many there have been."""
+    entries = new_lines(log, told)
+    for entry in entries:
+        say(describe(entry))
+    return told + len(entries)
+
+
+def note_steps(log: Path) -> Report:
+    """What the process that does the work notes of each step, for `tell_steps`."""
+
+    def note(progress: Progress) -> None:
+        with log.open("a") as file:
+            file.write(json.dumps(vars(progress)) + "\n")
+
+    return note
 
 
 def describe(progress: dict[str, Any]) -> str:

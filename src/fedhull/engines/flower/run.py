@@ -12,8 +12,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from fedhull.engines.flower.certificates import ADDRESS, CA, CERTIFICATE, KEY
-from fedhull.engines.flower.server_app import PROGRESS
-from fedhull.engines.progress import answers, describe, new_lines, tell_sent
+from fedhull.engines.progress import PROGRESS, answers, tell_sent, tell_steps
 from fedhull.errors import EngineFailure, InvalidInput, ServerUnreachable
 from fedhull.federation.kit import AUDIT, RESULTS, STATUS, Kit, read_text
 from fedhull.federation.participant import write_status
@@ -182,9 +181,7 @@ def _submit(kit: Kit, home: Path, port: int, wait: float, timeout: float) -> str
 def _follow(process: "subprocess.Popen[bytes]", results: Path, log: Path, say: Say) -> None:
     told = 0
     while True:
-        for progress in new_lines(results / PROGRESS, told):
-            say(describe(progress))
-            told += 1
+        told = tell_steps(results / PROGRESS, told, say)
         if (results / STATUS).exists():
             return
         if process.poll() is not None:

@@ -1,17 +1,15 @@
 """The ServerApp of a study; `kit`, `timeout` and `wait` come from the run's configuration."""
 
-import json
-
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from fedhull.engines.flower.engine import FlowerEngine, find_sites
+from fedhull.engines.progress import PROGRESS, note_steps
 from fedhull.errors import FedhullError
 from fedhull.federation.coordinator import Progress
 from fedhull.federation.kit import Kit
 from fedhull.federation.participant import coordinate, write_status
 
-PROGRESS = "progress.jsonl"
 app = ServerApp()
 
 
@@ -21,10 +19,7 @@ def main(grid: Grid, context: Context) -> None:
     kit = Kit.open(str(context.run_config["kit"]))
     run = f"flower-{context.run_id}"
     results = kit.results(run)
-
-    def report(progress: Progress) -> None:
-        with (results / PROGRESS).open("a") as file:
-            file.write(json.dumps(vars(progress)) + "\n")
+    report = note_steps(results / PROGRESS)
 
     def found(names: list[str]) -> None:
         report(Progress("connect", len(kit.study.clients), len(names), {}, 0.0))

@@ -1,7 +1,6 @@
 """The server's end of a study on NVIDIA FLARE. It lives in the installed package, so that sites can
 refuse jobs that ship code."""
 
-import json
 from collections.abc import Mapping
 from threading import Condition
 from time import monotonic
@@ -14,14 +13,14 @@ from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable
 from nvflare.apis.signal import Signal
 
+from fedhull.engines.progress import PROGRESS, note_steps
 from fedhull.errors import EngineFailure, FedhullError
-from fedhull.federation.coordinator import Progress
+from fedhull.federation.coordinator import Report
 from fedhull.federation.kit import Kit
 from fedhull.federation.participant import INTERNAL_ERROR, coordinate
 from fedhull.protocol.server import Step
 
 MESSAGE, REPLY, ERROR = "message", "reply", "error"
-PROGRESS = "progress.jsonl"
 _ABORT_CHECK_SECONDS = 0.2
 # In the first step FLARE is still starting the sites' processes.
 _START_SECONDS = 90.0
@@ -54,18 +53,13 @@ class StudyController(Controller):  # type: ignore[misc]
         """The whole study; whatever ends it early ends the job."""
         kit = Kit.open(fl_ctx.get_engine().get_workspace().get_root_dir())
         run = fl_ctx.get_job_id()
-        log = kit.results(run) / PROGRESS
-
-        def report(progress: Progress) -> None:
-            with log.open("a") as file:
-                file.write(json.dumps(vars(progress)) + "\n")
-
+        report = note_steps(kit.results(run) / PROGRESS)
         try:
             self.conduct(kit, run, FlareEngine(self, abort_signal, fl_ctx), report)
         except FedhullError as problem:
             self.system_panic(f"{type(problem).__name__}: {problem}", fl_ctx)
 
-    def conduct(self, kit: Kit, run: str, engine: "FlareEngine", report) -> None:  # type: ignore[no-untyped-def]
+    def conduct(self, kit: Kit, run: str, engine: "FlareEngine", report: Report) -> None:
         """Run the study."""
         coordinate(kit, run, engine, self.timeout, report)
 

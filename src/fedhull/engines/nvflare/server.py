@@ -12,11 +12,10 @@ from typing import Any
 
 from nvflare.fuel.flare_api.flare_api import Session, new_secure_session
 
-from fedhull.engines.nvflare.controller import PROGRESS
 from fedhull.engines.nvflare.job import write_job
 from fedhull.engines.nvflare.launch import start, stop
 from fedhull.engines.nvflare.startup import ADMIN, ADMIN_FOLDER, store_in_kit
-from fedhull.engines.progress import answers, describe, new_lines
+from fedhull.engines.progress import PROGRESS, answers, tell_steps
 from fedhull.errors import BelowThreshold, EngineFailure, InvalidInput
 from fedhull.federation.kit import STATUS, Kit
 from fedhull.federation.participant import write_status
@@ -118,9 +117,7 @@ def _follow(session: Session, job: str, results: Path, say: Say) -> None:
     told = 0
     over = False
     while True:
-        for progress in new_lines(results / PROGRESS, told):
-            say(describe(progress))
-            told += 1
+        told = tell_steps(results / PROGRESS, told, say)
         if (results / STATUS).exists():
             return
         if over:
