@@ -15,7 +15,7 @@ from fedhull.data.tree import make_tree
 FEDHULL = str(Path(sys.executable).with_name("fedhull"))
 SABOTAGE = Path(__file__).parent / "engines" / "sabotage"
 TESTS = Path(__file__).parent
-PATIENCE = 240  # seconds until a participant that should have ended is an error
+PATIENCE = 420  # seconds until a participant that should have ended is an error
 
 
 def free_port() -> int:
@@ -81,11 +81,13 @@ class Federation:
         assert done.returncode == code, done.stderr
         return done
 
-    def server(self, *options, sabotage="", timeout=30, wait=120, kit="server"):
+    # --timeout and --wait are far above what a step takes even on a busy machine: a killed site is
+    # noticed by its lost connection, only one that hangs costs the whole timeout
+    def server(self, *options, sabotage="", timeout=90, wait=180, kit="server"):
         words = ["server", str(self.kits / kit), "--timeout", str(timeout), "--wait", str(wait)]
         return self._start([*words, *options], sabotage, inside=self.inside("server"))
 
-    def client(self, name, *options, sabotage="", secret="", wait=60, kit=None):
+    def client(self, name, *options, sabotage="", secret="", wait=180, kit=None):
         words = ["client", str(kit or self.kits / name), "--data", str(self.data(name)), "--yes"]
         words += ["--wait", str(wait), *options]
         return self._start(words, sabotage, secret, self.inside(name))

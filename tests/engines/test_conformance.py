@@ -82,7 +82,7 @@ def test_flower_on_an_in_process_grid(parties):
 def test_nvidia_flare(tmp_path):
     federation = Federation(tmp_path, 4)
     try:
-        server = federation.server(sabotage="scenarios", timeout=30)
+        server = federation.server(sabotage="scenarios")
         for name in federation.names:
             federation.client(name)
         ended(server)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 def test_a_study_of_three_sites_equals_the_memory_engines(tmp_path):
     federation = Federation(tmp_path, 3, engine="flower")
     try:
-        server = federation.server("--json", "--engine", "flower", timeout=60)
+        server = federation.server("--json", "--engine", "flower")
         clients = [federation.client(name, "--engine", "flower") for name in federation.names]
         code, out, err = ended(server)
         assert code == 0, err

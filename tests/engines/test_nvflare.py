@@ -68,7 +68,7 @@ def test_a_study_of_three_sites_equals_the_memory_engines_bit_for_bit(federation
 def test_sites_killed_at_any_step_are_left_out(federation, steps):
     study = federation(7, extra="[protocol]\nthreshold = 4")
     dying = dict(zip(study.names, steps, strict=False))
-    server = study.server("--json", timeout=25)
+    server = study.server("--json")
     clients = {
         name: study.client(name, sabotage=f"kill@{dying[name]}" if name in dying else "")
         for name in study.names
@@ -140,7 +140,7 @@ def test_when_the_server_is_killed_the_sites_say_so_and_a_new_study_can_start_at
 
 def test_below_the_threshold_everybody_hears_why(federation):
     study = federation(3)
-    server = study.server(timeout=20)
+    server = study.server()
     clients = [
         study.client(name, sabotage="" if name == "lab-a" else "kill@share") for name in study.names
     ]
@@ -159,7 +159,7 @@ def test_what_does_not_belong_is_refused_by_name(federation, tmp_path_factory):
     stranger = Federation(tmp_path_factory.mktemp("other"), 3)
     other_study = (study.kits / "lab-f" / "study.toml").read_text().replace("A test", "Another")
     (study.kits / "lab-f" / "study.toml").write_text(other_study)
-    server = study.server("--json", timeout=25)
+    server = study.server("--json")
     clients = {
         name: study.client(name, sabotage="hang@upload" if name == "lab-e" else "")
         for name in study.names
@@ -194,7 +194,7 @@ def test_of_two_sites_with_one_identity_at_most_one_takes_part(federation):
     study = federation(3)
     twin = study.folder / "twin"
     shutil.copytree(study.kits / "lab-b", twin)
-    server = study.server("--json", timeout=20)
+    server = study.server("--json")
     clients = {name: study.client(name) for name in study.names}
     second = study.client("lab-b", kit=twin)
     code, out, err = ended(server)

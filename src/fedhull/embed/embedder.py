@@ -1,0 +1,104 @@
+"""What all embedders have in common: they are fitted, they place new cells, they are files.
+
+A file is an .npz: arrays, and a JSON header that says which embedder made it and how. It is read
+without pickle, and the same embedder always gives the same bytes, so that `sha256sum FILE` can
+stand in a study.
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from fedhull.embed.cells import Cells
+from fedhull.errors import InvalidInput
+
+FORMAT, VERSION = "fedhull-embedder", 1
+_HEADER = "header"
+
+
+class Embedder:
+    """From raw cells to the Poincaré disc. Subclasses are dataclasses of settings, and say what of
+    a fitted one is kept."""
+
+    method: ClassVar[str]
+    curvature: float
+    supervised: bool
+
+    def fit(self, cells: Cells, labels: np.ndarray | None = None) -> Self:
+        """Learn where cells go. With `labels` the result is supervised, and says so."""
+        raise NotImplementedError
+
+    def transform(self, cells: Cells) -> np.ndarray:
+        """The cells' points in the disc, (n, 2). The same cell always gets the same point."""
+        raise NotImplementedError
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Settings as plain values, and arrays: all that `from_state` needs."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_state(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
+        """The fitted embedder of a state."""
+        raise NotImplementedError
+
+    def to_bytes(self) -> bytes:
+        """The content of the embedder's file."""
+        settings, arrays = self.state()
+        header = {
+            "format": FORMAT,
+            "version": VERSION,
+            "method": self.method,
+            "curvature": self.curvature,
+            "supervised": self.supervised,
+            "settings": settings,
+        }
+        text = json.dumps(header, sort_keys=True)
+        file = io.BytesIO()
+        np.savez(file, allow_pickle=False, **{_HEADER: np.array(text)}, **arrays)
+        return file.getvalue()
+
+    def save(self, path: str | Path) -> None:
+        """Write the embedder to a file."""
+        Path(path).write_bytes(self.to_bytes())
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the embedder's file, in hexadecimal."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
+
+def load_embedder(path: str | Path) -> Embedder:
+    """The embedder in a file that `save` wrote."""
+    try:
+        return embedder_from_bytes(Path(path).read_bytes(), str(path))
+    except OSError as problem:
+        raise InvalidInput(f"{path} cannot be read: {problem.strerror}") from None
+
+
+def embedder_from_bytes(content: bytes, name: str = "the embedder") -> Embedder:
+    """The embedder whose file has this content."""
+    from fedhull.embed.methods import METHODS
+
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file}
+        header = json.loads(str(arrays.pop(_HEADER)))
+    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile):
+        raise InvalidInput(f"{name} is not a fedhull embedder") from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise InvalidInput(f"{name} is not a fedhull embedder")
+    if header.get("version") != VERSION or header.get("method") not in METHODS:
+        raise InvalidInput(
+            f"{name} was made by another version of fedhull: it has version "
+            f"{header.get('version')!r} and method {header.get('method')!r}"
+        )
+    try:
+        made = METHODS[header["method"]].from_state(header["settings"], arrays)
+    except (KeyError, TypeError, ValueError) as problem:
+        raise InvalidInput(f"{name} is damaged: {problem!r} in its content") from None
+    return made

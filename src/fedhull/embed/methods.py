@@ -1,0 +1,5 @@
+"""The embedders by the name under which commands and files know them."""
+
+from fedhull.embed.embedder import Embedder
+
+METHODS: dict[str, type[Embedder]] = {}
