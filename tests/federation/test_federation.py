@@ -260,6 +260,14 @@ def test_a_key_on_no_roster_opens_no_kit(kits):
         Kit.open(kits / "lab-a")
 
 
+def test_a_key_that_opens_nothing_is_not_remembered(kits, tmp_path):
+    stranger = tmp_path / "stranger.pem"
+    stranger.write_bytes(Identity.generate().to_pem())
+    with pytest.raises(BadIdentity):
+        Kit.open(kits / "lab-a", stranger)
+    assert Kit.open(kits / "lab-a").name == "lab-a"
+
+
 def test_a_kit_is_used_by_one_process_at_a_time(kits):
     with (
         Kit.open(kits / "lab-a").in_use(),

@@ -45,11 +45,8 @@ class Kit:
                 f"{folder} is no kit: it has no {STUDY}; 'fedhull provision' makes kits"
             )
         study = Study.from_toml(read_text(folder / STUDY))
-        key_file = folder / IDENTITY
-        if identity_file is not None:
-            # noted, so that other processes of this session find the key where its owner keeps it
-            write_bytes(folder / IDENTITY_ELSEWHERE, str(identity_file.resolve()).encode())
-        if (folder / IDENTITY_ELSEWHERE).is_file():
+        key_file = identity_file or folder / IDENTITY
+        if identity_file is None and (folder / IDENTITY_ELSEWHERE).is_file():
             key_file = Path(read_text(folder / IDENTITY_ELSEWHERE))
         if not key_file.is_file():
             raise InvalidInput(
@@ -57,15 +54,16 @@ class Kit:
                 f"it with --identity"
             )
         identity = Identity.from_pem(key_file.read_bytes())
-        if identity.public == study.coordinator:
-            return cls(folder, study, identity, None)
-        names = [name for name, public in study.clients.items() if public == identity.public]
-        if not names:
+        roster = {public: name for name, public in study.clients.items()}
+        if identity.public not in (study.coordinator, *roster):
             raise BadIdentity(
                 f"the key in {key_file} is nobody's on the roster of the study {study.name!r}; "
                 f"use the key whose public line is in its [clients] table"
             )
-        return cls(folder, study, identity, names[0])
+        if identity_file is not None:
+            # noted, so that other processes of this session find the key where its owner keeps it
+            write_bytes(folder / IDENTITY_ELSEWHERE, str(identity_file.resolve()).encode())
+        return cls(folder, study, identity, roster.get(identity.public))
 
     @contextmanager
     def in_use(self) -> Iterator[None]:

@@ -110,10 +110,13 @@ class FlareEngine:
         deadline = monotonic() + timeout
         with news:
             while monotonic() < deadline:
+                lost = self._controller.get_client_disconnect_time
+                gone = [bool(lost(name)) for name in asked - heard]
+                # FLARE aborts a job that has lost too many sites; the protocol says it in words
+                if all(gone) or (any(gone) and self._abort_signal.triggered):
+                    return
                 if self._abort_signal.triggered:
                     raise EngineFailure("the job was aborted, by an administrator or by FLARE")
-                if all(map(self._controller.get_client_disconnect_time, asked - heard)):
-                    return
                 news.wait(_ABORT_CHECK_SECONDS)
 
 
