@@ -31,7 +31,7 @@ class Cells:
             )
         if 0 in x.shape:
             raise InvalidInput(f"x must hold at least one cell and one gene, got shape {x.shape}")
-        values = x.data if issparse(x) else x
+        values = np.asarray(x.data if issparse(x) else x)
         if values.dtype.kind not in "fiub":
             raise InvalidInput(f"x must hold numbers, got {values.dtype}")
         if not np.isfinite(values).all():

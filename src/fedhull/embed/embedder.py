@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -16,6 +17,8 @@ import numpy as np
 
 from fedhull.embed.cells import Cells
 from fedhull.errors import InvalidInput
+
+Tell = Callable[[int, int, str], None]  # done, of how many, of what
 
 FORMAT, VERSION = "fedhull-embedder", 1
 _HEADER = "header"
@@ -29,8 +32,17 @@ class Embedder:
     curvature: float
     supervised: bool
 
-    def fit(self, cells: Cells, labels: np.ndarray | None = None) -> Self:
+    def fit(
+        self, cells: Cells, labels: np.ndarray | None = None, tell: Tell = lambda *_: None
+    ) -> Self:
         """Learn where cells go. With `labels` the result is supervised, and says so."""
+        self.fit_transform(cells, labels, tell)
+        return self
+
+    def fit_transform(
+        self, cells: Cells, labels: np.ndarray | None = None, tell: Tell = lambda *_: None
+    ) -> np.ndarray:
+        """Fit, and return the points of the same cells."""
         raise NotImplementedError
 
     def transform(self, cells: Cells) -> np.ndarray:
