@@ -18,7 +18,7 @@ def load_file(
     .npz holds `x` and `y`; .csv and .parquet coordinate columns and a label column; .h5ad
     ``obsm['X_poincare']`` and the label in ``obs``. The column `without` is no coordinate.
     """
-    columns = _read(path)
+    columns = read_columns(path)
     if label not in columns and not (columns.npz and label == "label"):
         raise InvalidInput(
             f"{path} has no column {label!r}; it has {', '.join(columns.names)}. Name the one with "
@@ -30,13 +30,13 @@ def load_file(
 
 def load_points(path: str | Path, label: str = "label") -> np.ndarray:
     """Only the points of a file; a label column is left out if there is one."""
-    points = _read(path).points(leave_out={label})
+    points = read_columns(path).points(leave_out={label})
     return check_data(points, np.zeros(len(points)), str(path))[0]
 
 
 def read_column(path: str | Path, column: str) -> np.ndarray:
     """One column of a file that says something else about each point, such as its donor."""
-    columns = _read(path)
+    columns = read_columns(path)
     if column not in columns:
         raise InvalidInput(f"{path} has no column {column!r}; it has {', '.join(columns.names)}")
     return np.asarray(columns.get(column))
@@ -79,7 +79,7 @@ def check_data(x: Any, y: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class _Columns:
+class Columns:
     """What a file holds: named columns, and the points, if they are kept apart from them."""
 
     named: dict[str, Any]
@@ -122,7 +122,8 @@ def _are_numbers(values: Any) -> bool:
     return True
 
 
-def _read(path: str | Path) -> _Columns:
+def read_columns(path: str | Path) -> Columns:
+    """What a file holds, by its ending."""
     path = Path(path)
     readers = {".npz": _npz, ".csv": _table, ".parquet": _table, ".h5ad": _h5ad}
     if path.suffix not in readers:
@@ -140,15 +141,15 @@ def _read(path: str | Path) -> _Columns:
         raise InvalidInput(f"{path} cannot be read: {problem}") from None
 
 
-def _npz(path: Path) -> _Columns:
+def _npz(path: Path) -> Columns:
     with np.load(path, allow_pickle=False) as file:
         if "x" not in file:
             raise InvalidInput(f"{path} must hold 'x' (and 'y'), it holds {sorted(file)}")
         columns = {name: file[name] for name in file if name != "x"}
-        return _Columns(columns, file["x"], npz="y" in columns)
+        return Columns(columns, file["x"], npz="y" in columns)
 
 
-def _table(path: Path) -> _Columns:
+def _table(path: Path) -> Columns:
     if path.suffix == ".csv":
         from pyarrow.csv import read_csv
 
@@ -157,18 +158,26 @@ def _table(path: Path) -> _Columns:
         from pyarrow.parquet import read_table
 
         table = read_table(path)
-    return _Columns({name: np.array(table.column(name).to_pylist()) for name in table.column_names})
+    return Columns({name: np.array(table.column(name).to_pylist()) for name in table.column_names})
 
 
-def _h5ad(path: Path) -> _Columns:
+def open_h5ad(path: str | Path, backed: bool = False) -> Any:
+    """The AnnData object in a file; `backed`, its matrix stays there."""
     try:
         import anndata
     except ImportError:
         raise MissingExtra(
             "reading .h5ad files needs anndata: pip install 'fedhull[anndata]'"
         ) from None
-    data = anndata.read_h5ad(path, backed="r")
+    return anndata.read_h5ad(path, backed="r" if backed else None)
+
+
+def _h5ad(path: Path) -> Columns:
+    data = open_h5ad(path, backed=True)
     if "X_poincare" not in data.obsm:
-        raise InvalidInput(f"{path} has no obsm['X_poincare']; embed the cells in the disc first")
+        raise InvalidInput(
+            f"{path} has no obsm['X_poincare']; embed the cells in the disc first: "
+            f"fedhull embed {path} --out {path}"
+        )
     columns = {str(name): np.asarray(data.obs[name]) for name in data.obs.columns}
-    return _Columns(columns, np.asarray(data.obsm["X_poincare"]))
+    return Columns(columns, np.asarray(data.obsm["X_poincare"]))

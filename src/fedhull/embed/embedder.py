@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from fedhull.embed.cells import Cells
+from fedhull.embed.cells import Cells, Preparation
 from fedhull.errors import InvalidInput
 
 Tell = Callable[[int, int, str], None]  # done, of how many, of what
@@ -25,29 +25,12 @@ _HEADER = "header"
 
 
 class Embedder:
-    """From raw cells to the Poincaré disc. Subclasses are dataclasses of settings, and say what of
-    a fitted one is kept."""
+    """From raw data to the Poincaré disc. Subclasses are dataclasses of settings, and say what of a
+    fitted one is kept."""
 
     method: ClassVar[str]
     curvature: float
     supervised: bool
-
-    def fit(
-        self, cells: Cells, labels: np.ndarray | None = None, tell: Tell = lambda *_: None
-    ) -> Self:
-        """Learn where cells go. With `labels` the result is supervised, and says so."""
-        self.fit_transform(cells, labels, tell)
-        return self
-
-    def fit_transform(
-        self, cells: Cells, labels: np.ndarray | None = None, tell: Tell = lambda *_: None
-    ) -> np.ndarray:
-        """Fit, and return the points of the same cells."""
-        raise NotImplementedError
-
-    def transform(self, cells: Cells) -> np.ndarray:
-        """The cells' points in the disc, (n, 2). The same cell always gets the same point."""
-        raise NotImplementedError
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Settings as plain values, and arrays: all that `from_state` needs."""
@@ -82,6 +65,29 @@ class Embedder:
     def hash(self) -> str:
         """SHA-256 of the embedder's file, in hexadecimal."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
+
+
+class CellEmbedder(Embedder):
+    """An embedder of cells, which it knows by the genes of its preparation."""
+
+    preparation: Preparation
+
+    def fit(
+        self, cells: Cells, labels: np.ndarray | None = None, tell: Tell = lambda *_: None
+    ) -> Self:
+        """Learn where cells go. With `labels` the result is supervised, and says so."""
+        self.fit_transform(cells, labels, tell)
+        return self
+
+    def fit_transform(
+        self, cells: Cells, labels: np.ndarray | None = None, tell: Tell = lambda *_: None
+    ) -> np.ndarray:
+        """Fit, and return the points of the same cells."""
+        raise NotImplementedError
+
+    def transform(self, cells: Cells) -> np.ndarray:
+        """The cells' points in the disc, (n, 2). The same cell always gets the same point."""
+        raise NotImplementedError
 
 
 def load_embedder(path: str | Path) -> Embedder:

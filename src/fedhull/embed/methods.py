@@ -1,6 +1,26 @@
 """The embedders by the name under which commands and files know them."""
 
-from fedhull.embed.embedder import Embedder
-from fedhull.embed.neighbours import NeighbourEmbedder
+from dataclasses import fields
+from typing import Any
 
-METHODS: dict[str, type[Embedder]] = {NeighbourEmbedder.method: NeighbourEmbedder}
+from fedhull.embed.embedder import CellEmbedder, Embedder
+from fedhull.embed.neighbours import NeighbourEmbedder
+from fedhull.errors import InvalidInput
+
+CELL_METHODS: dict[str, type[CellEmbedder]] = {NeighbourEmbedder.method: NeighbourEmbedder}
+METHODS: dict[str, type[Embedder]] = {**CELL_METHODS}
+
+
+def make_embedder(method: str, **settings: Any) -> CellEmbedder:
+    """An embedder of cells that is not fitted yet."""
+    if method not in CELL_METHODS:
+        raise InvalidInput(f"method must be one of {', '.join(CELL_METHODS)}, got {method!r}")
+    kind: Any = CELL_METHODS[method]
+    known = [setting.name for setting in fields(kind) if setting.init]
+    for name in settings:
+        if name not in known:
+            raise InvalidInput(
+                f"the embedder {method!r} has no setting {name!r}; it has {', '.join(known)}"
+            )
+    made: CellEmbedder = kind(**settings)
+    return made

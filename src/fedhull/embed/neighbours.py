@@ -15,7 +15,7 @@ from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
 from fedhull.embed.cells import Cells, Preparation
-from fedhull.embed.embedder import Embedder, Tell
+from fedhull.embed.embedder import CellEmbedder, Tell
 from fedhull.embed.graph import accessibility, small_groups
 from fedhull.embed.layout import centres, layout
 from fedhull.errors import InvalidInput
@@ -26,8 +26,8 @@ _NEAREST_ANCHORS = 3
 _START_RADIUS = 0.3
 
 
-@dataclass
-class NeighbourEmbedder(Embedder):
+@dataclass(eq=False)
+class NeighbourEmbedder(CellEmbedder):
     """Principal components → nearest neighbours → relative forest accessibilities → the disc.
 
     At most `max_cells` cells, drawn at random, are laid out; the others are placed like new ones.
@@ -44,6 +44,12 @@ class NeighbourEmbedder(Embedder):
     seed: int = 0
     counts: bool | None = None
     supervised: bool = field(default=False, init=False)
+    preparation: Preparation = field(init=False, repr=False)
+    mean: np.ndarray = field(init=False, repr=False)
+    deviation: np.ndarray = field(init=False, repr=False)
+    components: np.ndarray = field(init=False, repr=False)
+    anchors: np.ndarray = field(init=False, repr=False)
+    places: np.ndarray = field(init=False, repr=False)
 
     def fit_transform(
         self, cells: Cells, labels: np.ndarray | None = None, tell: Tell = lambda *_: None
@@ -60,8 +66,8 @@ class NeighbourEmbedder(Embedder):
             drawn = np.random.default_rng(self.seed).choice(rows, self.max_cells, replace=False)
             rows = np.sort(drawn)
         some = cells[rows]
-        self.preparation_ = Preparation.choose(some, self.n_genes, self.counts)
-        self._learn_features(_dense(self.preparation_.apply(some)))
+        self.preparation = Preparation.choose(some, self.n_genes, self.counts)
+        self._learn_features(_dense(self.preparation.apply(some)))
         features = self._features(some)
         points = layout(
             accessibility(features, self.n_neighbors, None if labels is None else labels[rows]),
@@ -70,53 +76,58 @@ class NeighbourEmbedder(Embedder):
             tell=lambda done, total: tell(done, total, "laying out"),
         )
         groups = small_groups(features, SMALLEST_GROUP)
-        self.anchors_ = np.array([features[group].mean(axis=0) for group in groups])
-        self.places_ = np.array([centres(points[group]) for group in groups])
+        self.anchors = np.array([features[group].mean(axis=0) for group in groups])
+        self.places = np.array([centres(points[group]) for group in groups])
         whole = len(rows) == len(cells)
         return points / np.sqrt(self.curvature) if whole else self.transform(cells)
 
     def transform(self, cells: Cells) -> np.ndarray:
         """Each cell's place between the three anchors that it is most like, the nearer the more."""
-        if not hasattr(self, "anchors_"):
+        if not hasattr(self, "anchors"):
             raise InvalidInput("the embedder must be fitted before it can place cells")
-        n_nearest = min(_NEAREST_ANCHORS, len(self.anchors_))
-        nearest = NearestNeighbors(n_neighbors=n_nearest).fit(self.anchors_)
+        n_nearest = min(_NEAREST_ANCHORS, len(self.anchors))
+        nearest = NearestNeighbors(n_neighbors=n_nearest).fit(self.anchors)
         places = []
         for chunk in cells.chunks():
             apart, which = nearest.kneighbors(self._features(chunk))
-            places.append(centres(self.places_[which], 1.0 / (apart**2 + 1e-12)))
+            places.append(centres(self.places[which], 1.0 / (apart**2 + 1e-12)))
         return np.concatenate(places) / np.sqrt(self.curvature)
 
     def _learn_features(self, prepared: np.ndarray) -> None:
-        self.mean_ = prepared.mean(axis=0)
+        self.mean = prepared.mean(axis=0)
         # what is no count has been scaled by whoever prepared it
-        deviation = prepared.std(axis=0) if self.preparation_.counts else np.ones(len(self.mean_))
-        self.deviation_ = np.where(deviation > 0, deviation, 1.0)
+        deviation = prepared.std(axis=0) if self.preparation.counts else np.ones(len(self.mean))
+        self.deviation = np.where(deviation > 0, deviation, 1.0)
         standard = self._standardise(prepared)
         pca = PCA(min(self.n_components, *standard.shape), random_state=self.seed)
-        self.components_ = pca.fit(standard).components_
+        self.components = pca.fit(standard).components_
 
     def _standardise(self, prepared: np.ndarray) -> np.ndarray:
-        standard = (prepared - self.mean_) / self.deviation_
-        return np.clip(standard, -_CLIP, _CLIP) if self.preparation_.counts else standard
+        standard = (prepared - self.mean) / self.deviation
+        return np.clip(standard, -_CLIP, _CLIP) if self.preparation.counts else standard
 
     def _features(self, cells: Cells) -> np.ndarray:
         """The cells' principal components (n, c), not centred: only differences count."""
-        return self._standardise(_dense(self.preparation_.apply(cells))) @ self.components_.T
+        return self._standardise(_dense(self.preparation.apply(cells))) @ self.components.T
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Settings, preparation, principal components and anchors."""
-        arrays = {name: getattr(self, f"{name}_") for name in _ARRAYS}
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
         settings = {name: getattr(self, name) for name in _SETTINGS}
-        return settings | {"preparation": msgspec.to_builtins(self.preparation_)}, arrays
+        settings |= {
+            "supervised": self.supervised,
+            "preparation": msgspec.to_builtins(self.preparation),
+        }
+        return settings, arrays
 
     @classmethod
     def from_state(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         """The inverse of `state`."""
         made = cls(**{name: settings[name] for name in _SETTINGS})
-        made.preparation_ = msgspec.convert(settings["preparation"], Preparation)
+        made.supervised = settings["supervised"]
+        made.preparation = msgspec.convert(settings["preparation"], Preparation)
         for name in _ARRAYS:
-            setattr(made, f"{name}_", arrays[name])
+            setattr(made, name, arrays[name])
         return made
 
 

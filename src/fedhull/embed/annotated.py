@@ -1,0 +1,35 @@
+"""What an AnnData object holds, as embedders take it."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedhull.embed.cells import Cells
+from fedhull.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+
+def cells_of(adata: "AnnData", layer: str | None = None, use_rep: str | None = None) -> Cells:
+    """The cells of an AnnData object: X, a layer, or a representation."""
+    if use_rep is not None:
+        x = _part(adata.obsm, use_rep, "obsm")
+        return Cells(np.asarray(x), [f"{use_rep}_{i + 1}" for i in range(x.shape[1])])
+    if layer is None and adata.X is None:
+        raise InvalidInput("the object has no X; name a layer, or a representation with use_rep")
+    x = adata.X if layer is None else _part(adata.layers, layer, "layers")
+    return Cells(x, [str(name) for name in adata.var_names])
+
+
+def column_of(adata: "AnnData", name: str) -> np.ndarray:
+    """A column of obs, as words."""
+    return np.asarray(_part(adata.obs, name, "obs")).astype(str)
+
+
+def _part(table: Any, name: str, words: str) -> Any:
+    if name not in table:
+        raise InvalidInput(
+            f"the object has no {words}[{name!r}]; it has {', '.join(map(str, table.keys()))}"
+        )
+    return table[name]
