@@ -164,7 +164,7 @@ def test_weights_must_be_weights(weights):
 
 
 @given(clouds(smallest=5, deepest=-3.0), st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_alignment_recovers_an_isometry(drawn, reflects):
     k, points, f, rng = drawn
     f = random_isometry(rng, points.shape[1], k, 0.2, reflects)
@@ -176,7 +176,7 @@ def test_alignment_recovers_an_isometry(drawn, reflects):
 
 
 @given(clouds(smallest=1, deepest=-4.0), st.booleans(), st.floats(-3.0, 0.5))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_misfit_never_increases(drawn, reflect, log_noise):
     k, points, f, rng = drawn
     weights = rng.random(len(points)) + 0.01
@@ -195,7 +195,7 @@ def noisy(points, noise, rng, k):
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.5, 1.5])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_under_noise_a_dense_search_finds_nothing_better(noise, seed):
     rng = np.random.default_rng(seed)
     points = cloud(rng, 8, 2, 1.0, 0.02)
@@ -214,13 +214,13 @@ def test_under_noise_a_dense_search_finds_nothing_better(noise, seed):
     grid = [
         (misfit(np.array([a, b, angle]), mirror), (a, b, angle), mirror)
         for mirror in (rotation(0.0), reflection())
-        for a in np.linspace(-3.0, 3.0, 7)
-        for b in np.linspace(-3.0, 3.0, 7)
-        for angle in np.linspace(0.0, 2 * np.pi, 12, endpoint=False)
+        for a in np.linspace(-2.0, 2.0, 5)
+        for b in np.linspace(-2.0, 2.0, 5)
+        for angle in np.linspace(0.0, 2 * np.pi, 8, endpoint=False)
     ]
     best = min(
-        minimize(misfit, start, (mirror,), "Nelder-Mead", tol=1e-10).fun
-        for _, start, mirror in sorted(grid, key=lambda g: g[0])[:6]
+        minimize(misfit, start, (mirror,), "Nelder-Mead", tol=1e-7).fun
+        for _, start, mirror in sorted(grid, key=lambda g: g[0])[:4]
     )
     assert found.misfit <= best + 1e-8
 

@@ -22,7 +22,7 @@ from fedhull.errors import InvalidInput
 # A reflection must better the fit by this share of the points' spread to be believed.
 _BELIEVED = 1e-6
 _RECENTRED = 1e-2
-_MOST_STEPS, _LEAST_GAIN = 200, 1e-14
+_MOST_STEPS, _ROUGH, _FINE = 60, 1e-2, 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,19 +93,21 @@ def align(
             f"{y.shape}; align_by_class pairs the centres of classes instead"
         )
     w = _as_weights(weights, len(x))
-    middle = centroid(y, w, k)
-    starts = _starts(x, y, w, k)
-    best, misfit = _best([f for f in starts if not f.reflects], x, y, w, middle)
-    spread = _root_mean_square(distance(middle, y, k), w)
+    to_middle = translation(-centroid(y, w, k), k)
+    pairs = _Pairs(x, to_middle.apply(y), w, k)
+    proper, mirrored = _starts(x, pairs.y, w, k)
+    found = _best(proper, pairs)
+    spread = _root_mean_square(distance(np.zeros(x.shape[1]), pairs.y, k), w)
+    misfit = np.sqrt(2.0 * pairs.cost(found) / k)
     if reflect and misfit > _BELIEVED * spread:
-        mirrored, mirrored_misfit = _best([f for f in starts if f.reflects], x, y, w, middle)
-        if mirrored_misfit < misfit - _BELIEVED * spread:
-            best, misfit = mirrored, mirrored_misfit
-    before = distance(x, y, k)
-    if _root_mean_square(before, w) <= misfit:
-        best = translation(np.zeros(x.shape[1]), k)
-    after = distance(best.apply(x), y, k)
-    return Alignment(best, _root_mean_square(after, w), _root_mean_square(before, w), after)
+        other = _best(mirrored, pairs)
+        if np.sqrt(2.0 * pairs.cost(other) / k) < misfit - _BELIEVED * spread:
+            found = other
+    isometry, before = to_middle.inverse() @ found, distance(x, y, k)
+    after = distance(isometry.apply(x), y, k)
+    if (w * before**2).sum() <= (w * after**2).sum():
+        isometry, after = translation(np.zeros(x.shape[1]), k), before
+    return Alignment(isometry, _root_mean_square(after, w), _root_mean_square(before, w), after)
 
 
 def align_by_class(
@@ -150,92 +152,91 @@ def align_by_class(
     )
 
 
-def _starts(x: np.ndarray, y: np.ndarray, w: np.ndarray, k: float) -> list[Isometry]:
-    """Closed forms, each with and without reflection: both sets centred, and the orthogonal Q with
-    the least Σ w‖v−Qu‖² of their tangent vectors, or of their coordinates on the hyperboloid.
+def _starts(
+    x: np.ndarray, v: np.ndarray, w: np.ndarray, k: float
+) -> tuple[list[Isometry], list[Isometry]]:
+    """Closed forms without and with reflection, for x and targets v that are centred already: x is
+    centred too, and Q has the least Σ w‖v−Qu‖² of tangent vectors, or of the coordinates on the
+    hyperboloid.
 
     The first does not let the farthest points decide alone, the second is that of the literature.
     """
-    from_x, from_y = translation(-centroid(x, w, k), k), translation(centroid(y, w, k), k)
-    u, v = from_x.apply(x), from_y.inverse().apply(y)
-    origin = np.zeros(x.shape[1])
-    flat = [(log_map(origin, u, k), log_map(origin, v, k))]
-    flat += [(poincare_to_hyperboloid(u, k)[:, 1:], poincare_to_hyperboloid(v, k)[:, 1:])]
-    found = []
+    to_middle, origin = translation(-centroid(x, w, k), k), np.zeros(x.shape[1])
+    u = to_middle.apply(x)
+    flat = [[log_map(origin, side, k) for side in (u, v)]]
+    flat += [[poincare_to_hyperboloid(side, k)[:, 1:] for side in (u, v)]]
+    proper, mirrored = [], []
     for a, b in flat:
         moments = (w[:, None] * b).T @ a
-        largest = np.abs(moments).max()
         # where the pairs say nothing, the identity is the best turn
-        moments = moments / (largest or 1.0) + 1e-12 * np.eye(len(moments))
+        moments = moments / (np.abs(moments).max() or 1.0) + 1e-12 * np.eye(len(moments))
         left, _, right = np.linalg.svd(moments)
-        for sign in (1.0, -1.0):
-            left[:, -1] *= sign
-            found.append(from_y @ Isometry(origin, left @ right, k) @ from_x)
-    return found
+        if np.linalg.det(left @ right) < 0.0:
+            left[:, -1] *= -1.0
+        proper.append(Isometry(origin, left @ right, k) @ to_middle)
+        left[:, -1] *= -1.0
+        mirrored.append(Isometry(origin, left @ right, k) @ to_middle)
+    return proper, mirrored
 
 
-def _best(
-    starts: list[Isometry], x: np.ndarray, y: np.ndarray, w: np.ndarray, middle: np.ndarray
-) -> tuple[Isometry, float]:
-    """The start that leads to the lowest minimum, and the misfit there."""
-    refined = [_refined(start, x, y, w, middle) for start in starts]
-    misfits = [_root_mean_square(distance(f.apply(x), y, f.curvature), w) for f in refined]
-    first = int(np.argmin(misfits))
-    return refined[first], misfits[first]
+def _best(starts: list[Isometry], pairs: "_Pairs") -> Isometry:
+    """The minimum to which the best of the starts leads."""
+    near = [_descended(start, pairs, _ROUGH) for start in starts]
+    return _descended(min(near, key=pairs.cost), pairs, _FINE)
 
 
-def _refined(
-    start: Isometry, x: np.ndarray, y: np.ndarray, w: np.ndarray, middle: np.ndarray
-) -> Isometry:
-    """The isometry at the minimum next to `start`, by Levenberg–Marquardt steps in the Lie algebra.
-
-    Steps are taken as seen from the middle of the target, where a turn and a move do not mix.
-    """
-    k = start.curvature
-    to_middle = translation(-middle, k)
-    seen, v = to_middle @ start, to_middle.apply(y)
-    cost, damping = _cost(seen, x, v, w), 1e-6
-    gradient, hessian = _derivatives(seen.apply(x), v, w, k)
+def _descended(f: Isometry, pairs: "_Pairs", least_gain: float) -> Isometry:
+    """Downhill from f by Newton steps in the Lie algebra, until one gains less than a share of the
+    cost."""
+    cost = pairs.cost(f)
     for _ in range(_MOST_STEPS):
-        # the largest entry stands in for directions of which the pairs say nothing
-        damped = hessian + damping * np.diag(np.maximum(hessian.diagonal(), hessian.max() * 1e-9))
-        tried = _step(np.linalg.lstsq(damped, -gradient)[0], k) @ seen
-        tried_cost = _cost(tried, x, v, w)
-        if not tried_cost < cost:
-            damping *= 10.0
-            if damping > 1e6:
-                break
-            continue
-        gain, seen, cost, damping = cost - tried_cost, tried, tried_cost, damping / 10.0
-        if gain <= _LEAST_GAIN * cost:
+        step = pairs.newton_step(f)
+        tried = ((_moved(size * step, pairs.k) @ f) for size in (1.0, 0.3, 0.1, 0.01, 1e-3))
+        better = next((g for g in tried if pairs.cost(g) < cost), None)
+        if better is None:
             break
-        gradient, hessian = _derivatives(seen.apply(x), v, w, k)
-    return to_middle.inverse() @ seen
+        f, before, cost = better, cost, pairs.cost(better)
+        if before - cost <= least_gain * before:
+            break
+    return f
 
 
-def _cost(f: Isometry, x: np.ndarray, v: np.ndarray, w: np.ndarray) -> float:
-    return float((w * distance(f.apply(x), v, f.curvature) ** 2).sum()) * f.curvature
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """What is to be minimised, ½Σ w·k·d(f(x), y)², seen from where turns and moves do not mix: the
+    centroid of y is at the origin."""
 
+    x: np.ndarray
+    y: np.ndarray
+    w: np.ndarray
+    k: float
 
-def _derivatives(
-    z: np.ndarray, v: np.ndarray, w: np.ndarray, k: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient and approximate Hessian of ½Σ w·k·d(z, v)² when z moves along each generator.
+    def cost(self, f: Isometry) -> float:
+        apart = distance(f.apply(self.x), self.y, self.k)
+        return 0.5 * self.k * float((self.w * apart**2).sum())
 
-    With ρ = √k·d and e the direction from z to v, the gradient at z is −ρe; the Hessian is 1 along
-    e and ρ·coth ρ across.
-    """
-    z, gap = as_ball_points(z, k)
-    toward = 2.0 * np.sqrt(k) / gap[:, None] * log_map(z, v, k)
-    rho = np.hypot.reduce(toward, axis=1)
-    e = toward / np.where(rho > 0.0, rho, 1.0)[:, None]
-    across = np.where(rho > 1e-4, rho / np.tanh(np.maximum(rho, 1e-4)), 1.0)
-    fields = 2.0 * np.sqrt(k) / gap[:, None] * _generators(z, k)
-    along = (fields * e).sum(axis=2)
-    gradient = -(along * (w * rho)).sum(axis=1)
-    flat = fields * np.sqrt(w * across)[:, None]
-    hessian = np.tensordot(flat, flat, axes=((1, 2), (1, 2)))
-    return gradient, hessian - (along * (w * (across - 1.0))) @ along.T
+    def gradient(self, f: Isometry) -> np.ndarray:
+        """How the cost begins to change as f is followed by each of the generators."""
+        z, gap = as_ball_points(f.apply(self.x), self.k)
+        toward = log_map(z, self.y, self.k)
+        pull = 4.0 * self.k * self.w / gap / gap
+        return -(_generators(z, self.k) * toward * pull[:, None]).sum(axis=(1, 2))
+
+    def newton_step(self, f: Isometry) -> np.ndarray:
+        """−|H|⁻¹·gradient: |H| has the Hessian's eigenvectors and the sizes of its eigenvalues, so
+        that saddles are left behind."""
+        gradient, h = self.gradient(f), 1e-5
+        shifts = h * np.eye(len(gradient))
+        hessian = np.stack(
+            [
+                self.gradient(_moved(s, self.k) @ f) - self.gradient(_moved(-s, self.k) @ f)
+                for s in shifts
+            ]
+        )
+        size, axes = np.linalg.eigh((hessian + hessian.T) / (4.0 * h))
+        size = np.maximum(np.abs(size), 1e-9 * np.abs(size).max() + 1e-300)
+        step = -axes @ ((axes.T @ gradient) / size)
+        return step / max(1.0, np.hypot.reduce(step))
 
 
 def _generators(z: np.ndarray, k: float) -> np.ndarray:
@@ -249,8 +250,8 @@ def _generators(z: np.ndarray, k: float) -> np.ndarray:
     return np.concatenate((moves, turns))
 
 
-def _step(parameters: np.ndarray, k: float) -> Isometry:
-    """The isometry to which the generators lead: d numbers for the move, the others for the turn."""
+def _moved(parameters: np.ndarray, k: float) -> Isometry:
+    """Where the generators lead: d numbers for the move, the others for the turn."""
     d = int(np.sqrt(2 * len(parameters)))
     skew = np.zeros((d, d))
     skew[np.triu_indices(d, 1)] = parameters[d:]

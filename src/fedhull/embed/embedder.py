@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from fedhull.embed.cells import Cells
 from fedhull.errors import InvalidInput
 
 FORMAT, VERSION = "fedhull-embedder", 1
@@ -23,17 +22,17 @@ _HEADER = "header"
 
 class Embedder:
     """From raw cells to the Poincaré disc. Subclasses are dataclasses of settings, and say what of
-    a fitted one is kept."""
+    a fitted one is kept. Data are `Cells`, but for `TreeEmbedder`, which has edges and names."""
 
     method: ClassVar[str]
     curvature: float
     supervised: bool
 
-    def fit(self, cells: Cells, labels: np.ndarray | None = None) -> Self:
+    def fit(self, data: Any, /, labels: np.ndarray | None = None) -> Self:
         """Learn where cells go. With `labels` the result is supervised, and says so."""
         raise NotImplementedError
 
-    def transform(self, cells: Cells) -> np.ndarray:
+    def transform(self, data: Any, /) -> np.ndarray:
         """The cells' points in the disc, (n, 2). The same cell always gets the same point."""
         raise NotImplementedError
 
