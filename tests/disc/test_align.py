@@ -90,7 +90,7 @@ def test_composition_is_associative(drawn, seed):
 def test_long_chains_stay_isometries():
     step = translation([0.1, 0.05]) @ rotation(0.3)
     chain = step
-    for _ in range(5_000):
+    for _ in range(500):
         chain = step @ chain
     assert np.abs(chain.turn.T @ chain.turn - np.eye(2)).max() < 1e-14
 
@@ -164,7 +164,7 @@ def test_weights_must_be_weights(weights):
 
 
 @given(clouds(smallest=5, deepest=-3.0), st.booleans())
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_alignment_recovers_an_isometry(drawn, reflects):
     k, points, f, rng = drawn
     f = random_isometry(rng, points.shape[1], k, 0.2, reflects)
@@ -176,7 +176,7 @@ def test_alignment_recovers_an_isometry(drawn, reflects):
 
 
 @given(clouds(smallest=1, deepest=-4.0), st.booleans(), st.floats(-3.0, 0.5))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_misfit_never_increases(drawn, reflect, log_noise):
     k, points, f, rng = drawn
     weights = rng.random(len(points)) + 0.01

@@ -23,6 +23,7 @@ from fedhull.errors import InvalidInput
 _BELIEVED = 1e-6
 _RECENTRED = 1e-2
 _MOST_STEPS, _ROUGH, _FINE = 60, 1e-2, 1e-14
+_NOTHING = 1e-26  # a misfit of 1e-13: rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,9 +145,9 @@ def align_by_class(
             f"{': ' + ', '.join(map(str, shared)) if shared else ''}"
             f"{'; two are enough with reflect=False' if reflect else ''}"
         )
-    centres = [np.stack([centroid(side[c], curvature=k) for c in shared]) for side in sides]
+    here, there = (np.stack([centroid(side[c], curvature=k) for c in shared]) for side in sides)
     n, m = (np.array([len(side[c]) for c in shared], dtype=np.float64) for side in sides)
-    found = align(*centres, weights=n * m / (n + m), curvature=k, reflect=reflect)
+    found = align(here, there, n * m / (n + m), k, reflect)
     return Alignment(
         found.isometry, found.misfit, found.before, found.distances, classes=tuple(shared)
     )
@@ -189,6 +190,8 @@ def _descended(f: Isometry, pairs: "_Pairs", least_gain: float) -> Isometry:
     """Downhill from f by Newton steps in the Lie algebra, until one gains less than a share of the
     cost."""
     cost = pairs.cost(f)
+    if cost < _NOTHING:
+        return f
     for _ in range(_MOST_STEPS):
         step = pairs.newton_step(f)
         tried = ((_moved(size * step, pairs.k) @ f) for size in (1.0, 0.3, 0.1, 0.01, 1e-3))
@@ -196,7 +199,7 @@ def _descended(f: Isometry, pairs: "_Pairs", least_gain: float) -> Isometry:
         if better is None:
             break
         f, before, cost = better, cost, pairs.cost(better)
-        if before - cost <= least_gain * before:
+        if before - cost <= least_gain * before or cost < _NOTHING:
             break
     return f
 

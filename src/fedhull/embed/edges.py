@@ -4,6 +4,7 @@ import csv
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -135,10 +136,10 @@ def _is_heading(first: list[str], others: list[list[str]]) -> bool:
     return bool(others) and all(first[:2]) and not again & set(first[:2])
 
 
-def _number(cell: str) -> float | None:
+def _number(value: Any) -> float | None:
     try:
-        return float(cell)
-    except ValueError:
+        return float(value)
+    except (TypeError, ValueError):
         return None
 
 
@@ -149,14 +150,14 @@ def _checked(edge: Edge) -> tuple[Hashable, Hashable, float]:
             f"edges must be (child, parent) or (child, parent, weight), got {edge!r}"
         )
     child, parent = edge[0], edge[1]
-    weight = float(edge[2]) if len(edge) == 3 else 1.0
+    weight = _number(edge[2]) if len(edge) == 3 else 1.0
     if child == parent:
         raise InvalidInput(
             f"edges must form a tree, but {child!r} is its own parent; drop that edge"
         )
-    if not 0.0 < weight < float("inf"):
+    if weight is None or not 0.0 < weight < float("inf"):
         raise InvalidInput(
-            f"weights of edges must be numbers > 0, got {weight!r} from {child!r} to {parent!r}"
+            f"weights of edges must be numbers > 0, got {edge[-1]!r} from {child!r} to {parent!r}"
         )
     return child, parent, weight
 

@@ -8,7 +8,8 @@ end must still be told apart from the rim.
 Sarkar spreads evenly, which is best for edges as long as his proof asks for. Edges are shorter in
 most trees, and there subtrees run into each other. Then every neighbour gets a part of the circle
 in proportion to the square root of the number of leaves beyond it: on WordNet's mammals that brings
-the mean distortion from 1.44 to 1.10, the worst from 201 to 15.
+the mean distortion from 1.44 to 1.10, the worst from 201 to 15, and of nodes whose nearest in the
+disc is neither parent, child nor sibling there is one left of 576.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -27,7 +28,7 @@ from fedhull.errors import InvalidInput
 
 # The farthest node is put at ‖x‖√k = 1 − 1e-9 at most, where floats still know its place to 1e-7.
 _FARTHEST = 2.0 * np.arctanh(1.0 - 1e-9)
-# Edges are not made longer than brings the worst distortion among siblings to 1.05.
+# Edges are not made longer than brings the distortion of the closest siblings to 1.05.
 _ENOUGH = 1.05
 _MOST_PAIRS = 4_000_000
 _SPREADS = ("even", "leaves")
@@ -38,9 +39,9 @@ class TreeEmbedding:
     """Nodes and their points (n, 2), and how well distances in the disc are those of the tree.
 
     edge_length : the distance in the disc of an edge of weight 1; longest_edge : what the deepest
-    path would have allowed; spread : "even" or "leaves". The distortion of two nodes is edge_length · tree distance / distance,
-    at least 1; `worst_distortion` and `mean_distortion` are over all pairs, or for more than two
-    thousand nodes over those of a random part of the nodes with all others.
+    path would have allowed; spread : "even" or "leaves". The distortion of two nodes is
+    edge_length · tree distance / distance, at least 1; `worst_distortion` and `mean_distortion` are
+    over all pairs, or for more than two thousand nodes over the pairs of some nodes with all.
     """
 
     nodes: tuple[Hashable, ...]
@@ -77,9 +78,9 @@ def embed_tree(
     """
     k = check_curvature(curvature)
     tree = rooted(edges, root)
-    longest = _FARTHEST / np.sqrt(k) / tree.depth.max()
+    longest = float(_FARTHEST / np.sqrt(k) / tree.depth.max())
     if edge_length is None:
-        length = min(longest, _enough(tree) / np.sqrt(k))
+        length = min(longest, float(_enough(tree) / np.sqrt(k)))
     else:
         length = check_positive(edge_length, "edge_length", "1.0")
     if length > longest * (1.0 + 1e-12):
