@@ -5,10 +5,11 @@ from typing import Any
 
 from fedhull.embed.embedder import CellEmbedder, Embedder
 from fedhull.embed.neighbours import NeighbourEmbedder
+from fedhull.embed.tree import TreeEmbedder
 from fedhull.errors import InvalidInput
 
 CELL_METHODS: dict[str, type[CellEmbedder]] = {NeighbourEmbedder.method: NeighbourEmbedder}
-METHODS: dict[str, type[Embedder]] = {**CELL_METHODS}
+METHODS: dict[str, type[Embedder]] = {**CELL_METHODS, TreeEmbedder.method: TreeEmbedder}
 
 
 def make_embedder(method: str, **settings: Any) -> CellEmbedder:
