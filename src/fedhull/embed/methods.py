@@ -3,12 +3,15 @@
 from dataclasses import fields
 from typing import Any
 
+from fedhull.embed.autoencoder import AutoencoderEmbedder
 from fedhull.embed.embedder import CellEmbedder, Embedder
 from fedhull.embed.neighbours import NeighbourEmbedder
 from fedhull.embed.tree import TreeEmbedder
 from fedhull.errors import InvalidInput
 
-CELL_METHODS: dict[str, type[CellEmbedder]] = {NeighbourEmbedder.method: NeighbourEmbedder}
+CELL_METHODS: dict[str, type[CellEmbedder]] = {
+    kind.method: kind for kind in (NeighbourEmbedder, AutoencoderEmbedder)
+}
 METHODS: dict[str, type[Embedder]] = {**CELL_METHODS, TreeEmbedder.method: TreeEmbedder}
 
 

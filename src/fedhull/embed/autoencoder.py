@@ -1,0 +1,166 @@
+"""A hyperbolic variational autoencoder: cells go where a small decoder can tell them from.
+
+Encoder: prepared features → hidden layer → mean and σ of a wrapped normal in the disc. Decoder: log
+map at the origin → hidden layer → every gene. Fitting needs JAX; placing cells does not.
+
+In a federation, everybody starts from the same `AutoencoderEmbedder.untrained(genes, counts)`; a
+site's round is `train(e.weights, e.observe(cells), e, epochs, seed)`, and `e.with_weights(mean)` is
+the embedder of the averaged weights.
+"""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from fedhull.embed.cells import Cells, Preparation
+from fedhull.embed.embedder import CellEmbedder, Tell
+from fedhull.embed.network import (
+    Observations,
+    Scaling,
+    Settings,
+    Weights,
+    encode,
+    initial_weights,
+)
+from fedhull.embed.training import epochs_for, train
+from fedhull.errors import InvalidInput
+
+_MEAN, _SCALE = "feature_mean", "feature_scale"
+
+
+@dataclass(eq=False)
+class AutoencoderEmbedder(Settings, CellEmbedder):
+    """The autoencoder of some settings; after `fit` it has a preparation, a scaling and weights,
+    and `curvature` is the fitted one.
+
+    >>> cells = Cells(np.eye(3), ["a", "b", "c"])
+    >>> AutoencoderEmbedder.untrained(["c", "a", "b"], counts=True).transform(cells).shape
+    (3, 2)
+    """
+
+    method: ClassVar[str] = "autoencoder"
+    supervised: bool = field(default=False, init=False)
+    classes: list[str] = field(default_factory=list, init=False, repr=False)
+    preparation: Preparation = field(init=False, repr=False)
+    scaling: Scaling = field(init=False, repr=False)
+    weights: Weights = field(init=False, repr=False)
+
+    @classmethod
+    def untrained(
+        cls,
+        genes: Sequence[str],
+        counts: bool,
+        classes: Sequence[str] = (),
+        scaling: Scaling | None = None,
+        **settings: Any,
+    ) -> Self:
+        """The embedder with first weights for these genes; nothing is scaled unless told how."""
+        return cls(**settings)._begin(
+            Preparation([str(gene) for gene in genes], counts),
+            Scaling.none(len(genes)) if scaling is None else scaling,
+            [str(name) for name in classes],
+        )
+
+    def fit_transform(
+        self, cells: Cells, labels: np.ndarray | None = None, tell: Tell = lambda *_: None
+    ) -> np.ndarray:
+        """Learn where cells go; with `labels` (n,), classes are drawn apart as well."""
+        preparation = Preparation.choose(cells, self.n_genes, self.counts)
+        classes = [] if labels is None else sorted(set(map(str, labels)))
+        self._begin(preparation, Scaling.of(preparation.apply(cells)), classes)
+        data = self.observe(cells, labels)
+        epochs = epochs_for(self.steps, len(cells), self.batch)
+        self._take(train(self.weights, data, self, epochs, self.seed, tell=tell))
+        return self.transform(cells)
+
+    def transform(self, cells: Cells) -> np.ndarray:
+        """The cells' points, (n, 2), by NumPy in float64, a few thousand cells at a time."""
+        self._check_fitted()
+        return np.concatenate(
+            [
+                encode(self.weights, self.preparation.apply(part), self.scaling, self.curvature)
+                for part in cells.chunks()
+            ]
+        )
+
+    def observe(self, cells: Cells, labels: np.ndarray | None = None) -> Observations:
+        """What `train` is to be shown of these cells."""
+        self._check_fitted()
+        counts = totals = None
+        if self._likelihood() == "negative-binomial":
+            if not cells.are_counts:
+                raise InvalidInput("x must hold raw counts for the negative-binomial likelihood")
+            counts = self.preparation.select(cells)
+            totals = np.asarray(cells.x.sum(axis=1), dtype=np.float64).ravel()
+        return Observations(
+            self.preparation.apply(cells),
+            self.scaling,
+            counts,
+            totals,
+            None if labels is None else self._numbers(labels, len(cells)),
+        )
+
+    def with_weights(self, weights: Mapping[str, np.ndarray]) -> Self:
+        """An embedder with the same preparation and settings, and these weights."""
+        self._check_fitted()
+        return copy.copy(self)._take(weights)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Settings, genes and classes; the weights of encoder and decoder, and the scaling."""
+        self._check_fitted()
+        settings = {setting.name: getattr(self, setting.name) for setting in fields(Settings)}
+        made = {
+            "genes": self.preparation.genes,
+            "prepared_counts": self.preparation.counts,
+            "classes": self.classes,
+        }
+        scaling = {_MEAN: self.scaling.mean, _SCALE: self.scaling.scale}
+        return settings | made, self.weights | scaling
+
+    @classmethod
+    def from_state(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
+        """The embedder of a state, ready to place cells or to be trained further."""
+        rest = dict(settings)
+        preparation = Preparation(rest.pop("genes"), rest.pop("prepared_counts"))
+        classes = rest.pop("classes")
+        weights = dict(arrays)
+        scaling = Scaling(weights.pop(_MEAN), weights.pop(_SCALE))
+        if scaling.mean.shape != scaling.scale.shape or len(scaling.mean) != len(preparation.genes):
+            raise InvalidInput(f"the scaling must be of {len(preparation.genes)} genes")
+        return cls(**rest)._begin(preparation, scaling, classes)._take(weights)
+
+    def _begin(self, preparation: Preparation, scaling: Scaling, classes: list[str]) -> Self:
+        self.preparation, self.scaling, self.classes = preparation, scaling, classes
+        self.supervised = bool(classes)
+        self.weights = initial_weights(preparation, self, self.seed, len(classes))
+        return self
+
+    def _take(self, weights: Mapping[str, np.ndarray]) -> Self:
+        shapes = {key: array.shape for key, array in self.weights.items()}
+        given = {key: np.shape(weights[key]) for key in sorted(weights)}
+        if given != shapes:
+            raise InvalidInput(f"weights must have the shapes {shapes}, got {given}")
+        self.weights = {key: np.array(weights[key], dtype=np.float32) for key in shapes}
+        if self.learn_curvature:
+            self.curvature = float(np.exp(np.float64(self.weights["log_curvature"])))
+        return self
+
+    def _likelihood(self) -> str:
+        return self.likelihood or ("negative-binomial" if self.preparation.counts else "gaussian")
+
+    def _numbers(self, labels: np.ndarray, cells: int) -> np.ndarray:
+        names = [str(label) for label in labels]
+        if len(names) != cells:
+            raise InvalidInput(f"labels must be as many as cells, {cells}, got {len(names)}")
+        number = {name: i for i, name in enumerate(self.classes)}
+        for name in names:
+            if name not in number:
+                raise InvalidInput(f"labels must be among {self.classes}, got {name!r}")
+        return np.array([number[name] for name in names], dtype=np.int32)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "weights"):
+            raise InvalidInput("the embedder is not fitted yet; call fit first")

@@ -1,0 +1,114 @@
+"""Training an autoencoder's weights: from weights and observations to weights, nothing kept.
+
+JAX is loaded when training starts, and only then.
+"""
+
+from collections.abc import Callable, Iterator
+from math import ceil, cos, pi
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+
+from fedhull.embed.cells import Matrix
+from fedhull.embed.network import Observations, Settings, Weights
+from fedhull.errors import InvalidInput, MissingExtra
+
+Tell = Callable[[int, int, str], None]
+
+
+def train(
+    weights: Weights,
+    data: Observations,
+    settings: Settings,
+    epochs: int,
+    seed: int,
+    span: tuple[float, float] = (0.0, 1.0),
+    tell: Tell | None = None,
+) -> Weights:
+    """The weights after `epochs` passes over the data, by Adam from a fresh state.
+
+    The learning rate falls along half a cosine and β rises to `kl_weight` in the first half of the
+    training. `span` says which part of the whole training this is: round r of R in a federation is
+    (r/R, (r+1)/R). What comes out depends on the arguments alone; none of them is changed.
+    """
+    if epochs < 0:
+        raise InvalidInput(f"epochs must be at least 0, got {epochs}")
+    if data.labels is not None and "label" not in weights:
+        raise InvalidInput(
+            "labels were given, but the weights have no classifier; make them with classes > 0"
+        )
+    if epochs == 0:
+        return {key: np.array(weights[key], dtype=np.float32) for key in sorted(weights)}
+    try:
+        import jax
+
+        from fedhull.embed.loss import Batch, Plan, fresh_moments, step
+    except ImportError as problem:
+        raise MissingExtra(
+            "fitting the autoencoder needs JAX: pip install 'fedhull[embed]'"
+        ) from problem
+
+    total = epochs * _batches(len(data), settings.batch)
+    key = jax.random.key(seed)
+    now = {name: jax.numpy.asarray(w, dtype=np.float32) for name, w in weights.items()}
+    moments = fresh_moments(now)
+    for i, rows in enumerate(_shuffled(len(data), settings.batch, epochs, seed)):
+        done = span[0] + (span[1] - span[0]) * i / total
+        plan = Plan(
+            rate=np.float32(settings.learning_rate * (1.0 + cos(pi * done)) / 2.0),
+            kl_weight=np.float32(settings.kl_weight * min(1.0, 2.0 * done)),
+            label_weight=np.float32(settings.label_weight),
+            curvature=np.float32(settings.curvature),
+        )
+        batch = Batch(*_rows(data, rows))
+        now, moments, value = step(now, moments, jax.random.fold_in(key, i), batch, plan)
+        if tell is not None and ((i + 1) * epochs % total == 0):
+            tell((i + 1) * epochs // total, epochs, f"loss {float(value):.1f}")
+    trained = {name: np.array(now[name]) for name in sorted(now)}
+    if not all(np.isfinite(array).all() for array in trained.values()):
+        raise InvalidInput(
+            f"training has left the numbers; learning_rate must be smaller, got "
+            f"{settings.learning_rate}, or the features are of very different sizes"
+        )
+    return trained
+
+
+def epochs_for(steps: int, cells: int, batch: int) -> int:
+    """The passes over so many cells that make at least so many steps.
+
+    >>> epochs_for(1500, cells=3314, batch=64)
+    29
+    """
+    return ceil(steps / _batches(cells, batch))
+
+
+def _batches(cells: int, batch: int) -> int:
+    return max(1, round(cells / batch))
+
+
+def _shuffled(cells: int, batch: int, epochs: int, seed: int) -> Iterator[np.ndarray]:
+    """Row numbers of the batches. All are of one size, which is compiled once; the few cells that
+    are left over in an epoch are others in the next."""
+    rng = np.random.default_rng(seed)
+    batches = _batches(cells, batch)
+    size = cells // batches
+    for _ in range(epochs):
+        order = rng.permutation(cells)
+        yield from order[: batches * size].reshape(batches, size)
+
+
+def _rows(
+    data: Observations, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+    """The dense batch of some rows; only so much of the data is ever dense."""
+    features = (_dense(data.features, rows) - data.scaling.mean) / data.scaling.scale
+    return (
+        features.astype(np.float32),
+        None if data.counts is None else _dense(data.counts, rows).astype(np.float32),
+        None if data.totals is None else data.totals[rows].astype(np.float32),
+        None if data.labels is None else data.labels[rows].astype(np.int32),
+    )
+
+
+def _dense(x: Matrix, rows: np.ndarray) -> np.ndarray:
+    return csr_matrix(x[rows]).toarray() if issparse(x) else np.asarray(x[rows])
