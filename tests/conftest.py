@@ -1,3 +1,7 @@
+import os
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Kernels compile on their first call, so no deadline; the same examples on every run.
@@ -5,3 +9,11 @@ settings.register_profile(
     "fedhull", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("fedhull")
+
+
+@pytest.fixture
+def data_dir():
+    """The folder of published data sets."""
+    if "FEDHULL_DATA_DIR" not in os.environ:
+        pytest.skip("FEDHULL_DATA_DIR does not name a folder with the published data sets")
+    return Path(os.environ["FEDHULL_DATA_DIR"])

@@ -1,4 +1,4 @@
-from . import errors
+from . import errors, tl
 from .codes.bose_chowla import BoseChowlaCode
 from .codes.labels import BinaryCode
 from .data.synthetic import make_two_class
@@ -73,4 +73,5 @@ __all__ = [
     "sample_uniform",
     "save_model",
     "simulate",
+    "tl",
 ]

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedhull.embed.annotated import cells_of, column_of
-from fedhull.embed.embedder import CellEmbedder, Tell, load_embedder
+from fedhull.embed.annotated import annotate, cells_of, column_of
+from fedhull.embed.embedder import CellEmbedder, Tell, load_cell_embedder
 from fedhull.embed.embedding import apply_embedding, fit_embedding
 from fedhull.embed.methods import make_embedder
 from fedhull.errors import InvalidInput
@@ -56,14 +56,7 @@ def poincare(
                 "an encoder is fitted already: leave out "
                 + ", ".join([*settings, *["supervised"] * supervised])
             )
-        fitted = encoder if isinstance(encoder, CellEmbedder) else load_embedder(encoder)
-        if not isinstance(fitted, CellEmbedder):
-            raise InvalidInput(f"encoder must be one for cells, got one for a {fitted.method}")
+        fitted = encoder if isinstance(encoder, CellEmbedder) else load_cell_embedder(encoder)
         made = apply_embedding(cells, fitted, labels, seed)
-    adata.obsm[key_added] = made.points
-    adata.uns[key_added.removeprefix("X_")] = made.to_json() | {
-        "seed": seed,
-        "use_rep": use_rep or "",
-        "layer": layer or "",
-    }
+    annotate(adata, made, key_added)
     return adata if copy else None

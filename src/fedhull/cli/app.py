@@ -10,6 +10,7 @@ import fedhull
 from fedhull.cli.bench import bench_app
 from fedhull.cli.console import err
 from fedhull.cli.demo import demo
+from fedhull.cli.embed import embed
 from fedhull.cli.federation import client, provision, server
 from fedhull.cli.keygen import keygen
 from fedhull.cli.plan import plan
@@ -24,6 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
+app.command()(embed)
 app.command()(simulate)
 app.command()(predict)
 app.command()(plan)

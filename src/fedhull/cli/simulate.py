@@ -14,12 +14,18 @@ _STAGES = ("hulls", "protocol", "scoring")
 
 def simulate(
     dataset: Annotated[str, typer.Option(help="A built-in name, or an .npz/.csv/.parquet/.h5ad.")],
-    clients: Annotated[int, typer.Option(help="Number of sites, L.")],
-    epsilon: Annotated[float, typer.Option(help="Width of a bin, ε.")],
+    clients: Annotated[
+        int | None,
+        typer.Option(help="Number of sites, L; without it 3, or as many as the column names."),
+    ] = None,
+    epsilon: Annotated[float, typer.Option(help="Width of a bin, ε.")] = 0.01,
     radius: Annotated[
         float | None, typer.Option(help="R; without it, the smallest that holds all points.")
     ] = None,
-    curvature: Annotated[float, typer.Option(help="k; the space has curvature −k.")] = 1.0,
+    curvature: Annotated[
+        float | None,
+        typer.Option(help="k; the space has curvature −k. Without it, what the file says, or 1."),
+    ] = None,
     method: Annotated[
         str, typer.Option(help="lorentz, poincare-svm or euclidean-svm.")
     ] = "lorentz",
@@ -54,6 +60,7 @@ def simulate(
 ) -> None:
     """Run a federated study over a data set, every message through the real protocol."""
     from fedhull.data.datasets import load_column, load_dataset
+    from fedhull.data.files import read_curvature
     from fedhull.learn.model import save_model
     from fedhull.simulation.simulate import simulate as run
 
@@ -61,6 +68,10 @@ def simulate(
     column = partition.removeprefix("column:") if partition.startswith("column:") else None
     x, y = load_dataset(dataset, label, seed, without=column)
     owners: Any = partition if column is None else load_column(dataset, column)
+    if clients is None:
+        clients = 3 if column is None else len(set(owners.tolist()))
+    if curvature is None:
+        curvature = read_curvature(dataset)
     with progress_bar(quiet=json) as bar:
         stages = len(_STAGES) + baselines
         task = bar.add_task("starting", total=max(1, trials) * stages)

@@ -1,5 +1,6 @@
 """Points and labels from files: .npz, .csv, .parquet, .h5ad. Never pickle."""
 
+import warnings
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,28 @@ def read_column(path: str | Path, column: str) -> np.ndarray:
     if column not in columns:
         raise InvalidInput(f"{path} has no column {column!r}; it has {', '.join(columns.names)}")
     return np.asarray(columns.get(column))
+
+
+def write_points(path: Path, points: np.ndarray, names: Any = None, column: str = "label") -> None:
+    """Points and, if there are any, what they are called, to an .npz or .csv that `load_file`
+    reads."""
+    if path.suffix == ".npz":
+        named = {} if names is None else {"y": np.asarray(names)}
+        np.savez(path, allow_pickle=False, x=points, **named)
+        return
+    from pyarrow import table
+    from pyarrow.csv import write_csv
+
+    columns: dict[str, Any] = {f"x{i + 1}": values for i, values in enumerate(points.T)}
+    write_csv(table(columns if names is None else columns | {column: names}), path)
+
+
+def read_curvature(path: str | Path) -> float:
+    """The curvature that an .h5ad says its points have; 1 if it says nothing."""
+    if Path(path).suffix != ".h5ad" or not Path(path).is_file():
+        return 1.0
+    said = open_h5ad(path, backed=True).uns.get("poincare", {})
+    return float(said.get("curvature", 1.0)) if hasattr(said, "get") else 1.0
 
 
 def check_data(x: Any, y: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -169,7 +192,10 @@ def open_h5ad(path: str | Path, backed: bool = False) -> Any:
         raise MissingExtra(
             "reading .h5ad files needs anndata: pip install 'fedhull[anndata]'"
         ) from None
-    return anndata.read_h5ad(path, backed="r" if backed else None)
+    with warnings.catch_warnings():
+        # files of older versions are read as well, and their owners need not hear how
+        warnings.simplefilter("ignore", FutureWarning)
+        return anndata.read_h5ad(path, backed="r" if backed else None)
 
 
 def _h5ad(path: Path) -> Columns:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedhull.embed.cells import Cells
+from fedhull.embed.embedding import Embedding
 from fedhull.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -20,6 +21,12 @@ def cells_of(adata: "AnnData", layer: str | None = None, use_rep: str | None = N
         raise InvalidInput("the object has no X; name a layer, or a representation with use_rep")
     x = adata.X if layer is None else _part(adata.layers, layer, "layers")
     return Cells(x, [str(name) for name in adata.var_names])
+
+
+def annotate(adata: "AnnData", made: Embedding, key_added: str = "X_poincare") -> None:
+    """Write the points to ``obsm`` and what is to be known of them to ``uns``."""
+    adata.obsm[key_added] = made.points
+    adata.uns[key_added.removeprefix("X_")] = made.to_json()
 
 
 def column_of(adata: "AnnData", name: str) -> np.ndarray:

@@ -12,7 +12,7 @@ from fedhull.errors import InvalidInput
 
 Matrix = Any  # (n, g), a NumPy array or a SciPy CSR matrix
 _TARGET = 1e4  # counts of a cell after normalisation
-_MEAN_BINS = 20
+_MOST_GROUPS, _GENES_OF_A_GROUP = 20, 50
 _CHUNK = 4096
 
 
@@ -133,8 +133,8 @@ def _log_normalised(x: Matrix, whole: Matrix | None = None) -> Matrix:
 
 
 def _variable_genes(x: Matrix, n_genes: int) -> np.ndarray:
-    """The genes with the largest variance for their mean: within each of 20 groups of genes of
-    like mean, how many deviations a gene's variance/mean lies above the group's."""
+    """The genes with the largest variance for their mean: within each of up to 20
+    groups of genes of like mean, how many deviations a gene's variance/mean lies above the group's."""
     mean = np.asarray(x.mean(axis=0), dtype=np.float64).ravel()
     square = x.multiply(x) if issparse(x) else x * x
     variance = np.maximum(np.asarray(square.mean(axis=0)).ravel() - mean**2, 0.0)
@@ -145,12 +145,13 @@ def _variable_genes(x: Matrix, n_genes: int) -> np.ndarray:
         # negative means: the data are scaled already, and variances say what there is to say
         return np.sort(varying[np.argsort(-variance[varying], kind="stable")[:n_genes]])
     dispersion = np.log(variance[varying] / mean[varying])
-    edges = np.quantile(mean[varying], np.linspace(0, 1, _MEAN_BINS + 1)[1:-1])
+    n_groups = min(_MOST_GROUPS, max(1, len(varying) // _GENES_OF_A_GROUP))
+    edges = np.quantile(mean[varying], np.linspace(0, 1, n_groups + 1)[1:-1])
     group = np.searchsorted(edges, mean[varying])
-    size = np.bincount(group, minlength=_MEAN_BINS)
-    centre = np.bincount(group, dispersion, _MEAN_BINS) / np.maximum(size, 1)
+    size = np.bincount(group, minlength=n_groups)
+    centre = np.bincount(group, dispersion, n_groups) / np.maximum(size, 1)
     spread = np.sqrt(
-        np.bincount(group, (dispersion - centre[group]) ** 2, _MEAN_BINS) / np.maximum(size, 1)
+        np.bincount(group, (dispersion - centre[group]) ** 2, n_groups) / np.maximum(size, 1)
     )
     score = (dispersion - centre[group]) / np.where(spread > 0, spread, 1.0)[group]
     return np.sort(varying[np.argsort(-score, kind="stable")[:n_genes]])

@@ -98,6 +98,14 @@ def load_embedder(path: str | Path) -> Embedder:
         raise InvalidInput(f"{path} cannot be read: {problem.strerror}") from None
 
 
+def load_cell_embedder(path: str | Path) -> CellEmbedder:
+    """The embedder in a file, which must be one for cells."""
+    embedder = load_embedder(path)
+    if not isinstance(embedder, CellEmbedder):
+        raise InvalidInput(f"{path} must hold an embedder of cells, not of a {embedder.method}")
+    return embedder
+
+
 def embedder_from_bytes(content: bytes, name: str = "the embedder") -> Embedder:
     """The embedder whose file has this content."""
     from fedhull.embed.methods import METHODS
