@@ -85,7 +85,7 @@ class Preparation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 "x must hold raw counts (whole numbers, none negative) to be normalised and "
                 "logged; say that they are not counts if they have been"
             )
-        chosen = _variable_genes(_log_normalised(cells.x) if counts else cells.x, n_genes)
+        chosen = _variable_genes(_normalised(cells.x) if counts else cells.x, n_genes)
         return cls([str(cells.genes[i]) for i in chosen], counts)
 
     def missing(self, cells: Cells) -> list[str]:
@@ -118,23 +118,26 @@ class Preparation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def apply(self, cells: Cells) -> Matrix:
         """What the embedder sees, (n, g): sparse stays sparse."""
         chosen = self.select(cells)
-        return _log_normalised(chosen, cells.x) if self.counts else chosen
+        if not self.counts:
+            return chosen
+        normalised = _normalised(chosen, cells.x)
+        return normalised.log1p() if issparse(normalised) else np.log1p(normalised)
 
 
-def _log_normalised(x: Matrix, whole: Matrix | None = None) -> Matrix:
-    """log(1 + counts per 10,000); the cell's total is taken over all of its genes."""
+def _normalised(x: Matrix, whole: Matrix | None = None) -> Matrix:
+    """Counts per 10,000; a cell's total is taken over all of its genes."""
     totals = np.asarray((x if whole is None else whole).sum(axis=1), dtype=np.float64).ravel()
     scale = _TARGET / np.where(totals > 0, totals, 1.0)
-    if issparse(x):
-        scaled = csr_matrix(x, dtype=np.float64)  # a copy, as counts are integers
-        scaled.data = np.log1p(scaled.data * np.repeat(scale, np.diff(scaled.indptr)))
-        return scaled
-    return np.log1p(x * scale[:, None])
+    if not issparse(x):
+        return x * scale[:, None]
+    scaled = csr_matrix(x, dtype=np.float64, copy=True)
+    scaled.data *= np.repeat(scale, np.diff(scaled.indptr))
+    return scaled
 
 
 def _variable_genes(x: Matrix, n_genes: int) -> np.ndarray:
-    """The genes with the largest variance for their mean: within each of up to 20
-    groups of genes of like mean, how many deviations a gene's variance/mean lies above the group's."""
+    """The genes with the largest variance for their mean: how many deviations log(variance/mean)
+    lies above its average in a group of genes of like mean (Satija et al. 2015)."""
     mean = np.asarray(x.mean(axis=0), dtype=np.float64).ravel()
     square = x.multiply(x) if issparse(x) else x * x
     variance = np.maximum(np.asarray(square.mean(axis=0)).ravel() - mean**2, 0.0)
