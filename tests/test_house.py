@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "codes": {"disc", "errors"},
     "protocol": {"codes", "disc", "errors"},
     "embed": {"disc", "errors"},
-    "tl": {"embed", "errors"},
+    "tl": {"disc", "embed", "errors"},
     "data": {"disc", "embed", "errors"},
     "learn": {"disc", "errors"},
     "federation": {"data", "disc", "embed", "errors", "learn", "protocol"},

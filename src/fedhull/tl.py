@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedhull.embed.annotated import annotate, cells_of, column_of
+from fedhull.disc.align import Alignment, align_by_class
+from fedhull.disc.align import align as align_pairs
+from fedhull.embed.annotated import annotate, cells_of, column_of, part_of, record_alignment
 from fedhull.embed.embedder import CellEmbedder, Tell, load_cell_embedder
 from fedhull.embed.embedding import apply_embedding, fit_embedding
 from fedhull.embed.methods import make_embedder
@@ -60,3 +62,33 @@ def poincare(
         made = apply_embedding(cells, fitted, labels, seed)
     annotate(adata, made, key_added)
     return adata if copy else None
+
+
+def align(
+    adata: "AnnData",
+    reference: "AnnData",
+    *,
+    label: str | None = None,
+    key: str = "X_poincare",
+) -> Alignment:
+    """Bring an embedding into the frame of another by turning, mirroring and moving the disc.
+
+    Matched are the centres of the classes in ``obs[label]``, or, without a label, the cells that
+    have the same name in both. ``uns['poincare']['alignment']`` tells the misfit that remains,
+    and so does what is returned.
+    """
+    k = float(adata.uns.get(key.removeprefix("X_"), {}).get("curvature", 1.0))
+    x, y = part_of(adata.obsm, key, "obsm"), part_of(reference.obsm, key, "obsm")
+    if label is not None:
+        found = align_by_class(x, column_of(adata, label), y, column_of(reference, label), k)
+    else:
+        shared = adata.obs_names.intersection(reference.obs_names)
+        if len(shared) < 3:
+            raise InvalidInput(
+                f"both must have at least 3 cells of the same name, they share {len(shared)}; "
+                f"match the centres of classes instead, with label"
+            )
+        pairs = adata.obs_names.get_indexer(shared), reference.obs_names.get_indexer(shared)
+        found = align_pairs(x[pairs[0]], y[pairs[1]], curvature=k)
+    record_alignment(adata, found.isometry.apply(x), found, key)
+    return found

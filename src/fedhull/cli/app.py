@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import fedhull
+from fedhull.cli.align import align
 from fedhull.cli.bench import bench_app
 from fedhull.cli.console import err
 from fedhull.cli.demo import demo
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(embed)
+app.command()(align)
 app.command()(simulate)
 app.command()(predict)
 app.command()(plan)

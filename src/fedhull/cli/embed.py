@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy as np
+    from anndata import AnnData
 
     from fedhull.embed.cells import Cells
     from fedhull.embed.embedder import CellEmbedder
@@ -74,7 +75,7 @@ def embed(
     from fedhull.embed.embedding import apply_embedding, fit_embedding
     from fedhull.embed.methods import make_embedder
 
-    _check_target(file, target)
+    check_target(file, target)
     check_curvature(curvature)
     if method == TREE:
         _embed_tree(file, target, root, curvature, save_encoder, json)
@@ -125,11 +126,16 @@ def _read(
             write_points(target, made.points, labels)
             return
         annotate(data, made)
-        part = target.with_name(f".{target.name}.part")
-        data.write_h5ad(part)
-        part.replace(target)
+        write_annotated(data, target)
 
     return cells_of(data, layer, use_rep), labels, write
+
+
+def write_annotated(data: "AnnData", target: Path) -> None:
+    """Write an .h5ad in one go: the file is the old one or the new one, never half of it."""
+    part = target.with_name(f".{target.name}.part")
+    data.write_h5ad(part)
+    part.replace(target)
 
 
 def _load_encoder(path: Path, supervised: bool) -> "CellEmbedder":
@@ -140,7 +146,7 @@ def _load_encoder(path: Path, supervised: bool) -> "CellEmbedder":
     return load_cell_embedder(path)
 
 
-def _check_target(file: Path, target: Path) -> None:
+def check_target(file: Path, target: Path) -> None:
     """Everything that can be wrong with where to write, before any work is done."""
     endings = [".npz", ".csv"] + ([".h5ad"] if file.suffix == ".h5ad" else [])
     if target.suffix not in endings:

@@ -40,6 +40,16 @@ class Alignment:
     distances: np.ndarray
     classes: tuple[Any, ...] = ()
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers and words."""
+        return {
+            "misfit": self.misfit,
+            "misfit_before": self.before,
+            "pairs": len(self.distances),
+            "classes": [str(name) for name in self.classes],
+            "isometry": self.isometry.to_json(),
+        }
+
 
 def centroid(
     points: ArrayLike, weights: ArrayLike | None = None, curvature: float = 1.0

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fedhull.disc.align import Alignment
 from fedhull.embed.cells import Cells
 from fedhull.embed.embedding import Embedding
 from fedhull.errors import InvalidInput
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
 def cells_of(adata: "AnnData", layer: str | None = None, use_rep: str | None = None) -> Cells:
     """The cells of an AnnData object: X, a layer, or a representation."""
     if use_rep is not None:
-        x = _part(adata.obsm, use_rep, "obsm")
+        x = part_of(adata.obsm, use_rep, "obsm")
         return Cells(np.asarray(x), [f"{use_rep}_{i + 1}" for i in range(x.shape[1])])
     if layer is None and adata.X is None:
         raise InvalidInput("the object has no X; name a layer, or a representation with use_rep")
-    x = adata.X if layer is None else _part(adata.layers, layer, "layers")
+    x = adata.X if layer is None else part_of(adata.layers, layer, "layers")
     return Cells(x, [str(name) for name in adata.var_names])
 
 
@@ -29,12 +30,25 @@ def annotate(adata: "AnnData", made: Embedding, key_added: str = "X_poincare") -
     adata.uns[key_added.removeprefix("X_")] = made.to_json()
 
 
+def record_alignment(
+    adata: "AnnData", points: np.ndarray, found: Alignment, key: str = "X_poincare"
+) -> None:
+    """Replace the points by the aligned ones, and note by what and how well."""
+    adata.obsm[key] = points
+    said = dict(adata.uns.get(key.removeprefix("X_"), {}))
+    said["alignment"] = found.to_json()
+    # the encoder's own places are not these any more
+    said.pop("encoder_hash", None)
+    adata.uns[key.removeprefix("X_")] = said
+
+
 def column_of(adata: "AnnData", name: str) -> np.ndarray:
     """A column of obs, as words."""
-    return np.asarray(_part(adata.obs, name, "obs")).astype(str)
+    return np.asarray(part_of(adata.obs, name, "obs")).astype(str)
 
 
-def _part(table: Any, name: str, words: str) -> Any:
+def part_of(table: Any, name: str, words: str) -> Any:
+    """An entry of obs, obsm or layers, or a sentence about what there is."""
     if name not in table:
         raise InvalidInput(
             f"the object has no {words}[{name!r}]; it has {', '.join(map(str, table.keys()))}"
