@@ -34,6 +34,7 @@ MAY_IMPORT = {
         "codes",
         "data",
         "disc",
+        "embed",
         "engines",
         "errors",
         "federation",

@@ -3,8 +3,10 @@ from .codes.bose_chowla import BoseChowlaCode
 from .codes.labels import BinaryCode
 from .data.synthetic import make_two_class
 from .data.tree import make_tree
+from .disc.align import align, align_by_class
 from .disc.epsilon_hull import epsilon_hull, hull_complexity
 from .disc.hull import minimal_hull
+from .disc.isometry import Isometry
 from .disc.maps import (
     distance,
     exp_map,
@@ -28,6 +30,11 @@ from .disc.models import (
 from .disc.quantize import EqualAreaQuantizer, Quantizer
 from .disc.sampling import sample_uniform
 from .disc.stream import HullStream
+from .embed.autoencoder import AutoencoderEmbedder
+from .embed.cells import Cells
+from .embed.embedder import load_embedder
+from .embed.neighbours import NeighbourEmbedder
+from .embed.tree import TreeEmbedder, embed_tree
 from .errors import FedhullError
 from .learn.hard_margin import HardMarginGeodesic
 from .learn.lorentz import LorentzClassifier
@@ -38,16 +45,24 @@ from .simulation.simulate import simulate
 __version__: str
 
 __all__ = [
+    "AutoencoderEmbedder",
     "BinaryCode",
     "BoseChowlaCode",
+    "Cells",
     "EqualAreaQuantizer",
     "FedhullError",
     "HardMarginGeodesic",
     "HullStream",
+    "Isometry",
     "LorentzClassifier",
+    "NeighbourEmbedder",
     "PoincareSVC",
     "Quantizer",
+    "TreeEmbedder",
+    "align",
+    "align_by_class",
     "distance",
+    "embed_tree",
     "epsilon_hull",
     "errors",
     "exp_map",
@@ -58,6 +73,7 @@ __all__ = [
     "hyperplane_distance",
     "hyperplane_side",
     "klein_to_poincare",
+    "load_embedder",
     "load_model",
     "log_map",
     "make_tree",

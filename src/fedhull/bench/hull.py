@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from fedhull.bench.timing import Bar, Measurement, best_times
+from fedhull.bench.timing import Bar, Measurement, best_times, peak_memory_mb
 from fedhull.disc.graham import graham_hull
 from fedhull.disc.hull import minimal_hull
 from fedhull.disc.quantize import Quantizer
@@ -101,16 +101,6 @@ def bench_stream(n: int, advance: Callable[[int], None] = lambda _: None) -> dic
         "exponent": math.log10(at[n] / at[n // 10]),
         "peak_memory_mb": peak_memory_mb(),
     }
-
-
-def peak_memory_mb() -> float | None:
-    """The most memory this process has held so far, where the system tells (not on Windows)."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def bench_import() -> float:

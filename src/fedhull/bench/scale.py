@@ -1,12 +1,11 @@
 """How a study grows with the number of sites: all of them in one process, in the memory engine."""
 
-import resource
-import sys
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from fedhull.bench.timing import peak_memory_mb
 from fedhull.engines.rehearsal import rehearse
 from fedhull.federation.coordinator import Progress
 from fedhull.federation.holdings import Holdings
@@ -53,11 +52,5 @@ def bench_scale(
         "server_seconds": total - sum(steps.values()),
         "bytes_up_per_client": max(outcome.bytes_up.values()),
         "bytes_down_per_client": max(outcome.bytes_down.values()),
-        "memory_mb": _peak_memory(),
+        "memory_mb": peak_memory_mb(),
     }
-
-
-def _peak_memory() -> float:
-    """Of the whole process: the server and all sites."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6

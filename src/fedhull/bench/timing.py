@@ -1,6 +1,7 @@
-"""How times are taken: ours and the peer's in turn, the best of several."""
+"""How times are taken: ours and the peer's in turn, the best of several; and how much memory."""
 
 import operator
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
@@ -66,3 +67,13 @@ def best_times(*calls: Callable[[], Any], repeats: int) -> list[float]:
             call()
             best[i] = min(best[i], perf_counter() - begin)
     return best
+
+
+def peak_memory_mb() -> float | None:
+    """The most memory this process has held so far, where the system tells (not on Windows)."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)

@@ -209,6 +209,34 @@ def end_to_end(
     )
 
 
+@bench_app.command()
+def embed(
+    cells: Annotated[int, typer.Option(min=100, help="Cells to be placed.")] = 100_000,
+    json: JsonFlag = False,
+) -> None:
+    """Seconds and memory in which new cells are placed, beside scikit-learn's truncated SVD."""
+    from fedhull.bench.embed import MOST_GIGABYTES, MOST_SECONDS, bench_embed
+
+    with err.status("Making cells") as status:
+        if json:
+            status.stop()
+        rows = list(bench_embed(cells, status.update))
+    if json:
+        print_json({"embed": rows})
+        return
+    for row in rows:
+        out.print(
+            f"{row['method']}: {row['cells']:,} cells, {row['genes']:,} genes in "
+            f"{row['seconds']:.1f} s, {row['ratio']:.2f} times the {row['svd_seconds']:.1f} s of a "
+            f"truncated SVD; at most {row['peak_memory_mb'] or math.nan:,.0f} MB so far.",
+            highlight=False,
+        )
+    out.print(
+        f"Targets for 100,000 cells: below {MOST_SECONDS:.0f} s and {MOST_GIGABYTES:.0f} GB.",
+        highlight=False,
+    )
+
+
 def _ratios(rows: Sequence["Measurement"]) -> Table:
     table = Table(title="Ratios, best of several, taken in turn", padding=0)
     for column in ("", "N", "ours, ms", "peer", "peer, ms", "ratio", "target", "met"):

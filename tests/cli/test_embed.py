@@ -1,0 +1,103 @@
+"""`fedhull embed` and `fedhull align`, as people type them."""
+
+import json
+
+import anndata
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from typer.testing import CliRunner
+
+from fedhull.cli.app import app
+from fedhull.errors import InvalidInput
+
+
+def run(*words):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.fixture
+def counts(tmp_path):
+    rng = np.random.default_rng(0)
+    kind = np.arange(120) % 3
+    x = rng.poisson(1.0, (120, 30))
+    for k in range(3):
+        x[kind == k, 10 * k : 10 * k + 10] += 6
+    adata = anndata.AnnData(csr_matrix(x.astype(np.float32)))
+    adata.var_names = [f"G{i}" for i in range(30)]
+    adata.obs["cell_type"] = np.array(["a", "b", "c"])[kind]
+    adata.obs["donor"] = np.array(["p", "q", "r", "s"])[rng.integers(0, 4, 120)]
+    adata.write_h5ad(tmp_path / "counts.h5ad")
+    return tmp_path / "counts.h5ad"
+
+
+def test_from_counts_to_a_federated_study_by_donor(counts, tmp_path):
+    shown = run("embed", counts, "--out", counts, "--label", "cell_type")
+    assert "120 cells, 30 genes (raw counts, normalised and logged)" in shown.stdout
+    assert "in 2 principal components" in shown.stdout
+    study = run("simulate", "--dataset", counts, "--label", "cell_type",
+                "--partition", "column:donor", "--json")  # fmt: skip
+    result = json.loads(study.stdout)
+    assert result["accuracy"]["FL"]["mean"] > 90
+    assert result["decoded_exactly"]
+
+
+def test_an_encoder_places_others_and_says_which_genes_are_missing(counts, tmp_path):
+    run("embed", counts, "--out", tmp_path / "a.h5ad", "--save-encoder", tmp_path / "e.npz")
+    fewer = anndata.read_h5ad(counts)[:, 2:].copy()
+    fewer.write_h5ad(tmp_path / "fewer.h5ad")
+    shown = run("embed", tmp_path / "fewer.h5ad", "--out", tmp_path / "b.h5ad",
+                "--encoder", tmp_path / "e.npz", "--json")  # fmt: skip
+    result = json.loads(shown.stdout)
+    assert result["missing_genes"] == ["G0", "G1"]
+    assert not result["fitted_here"]
+    one, two = anndata.read_h5ad(tmp_path / "a.h5ad"), anndata.read_h5ad(tmp_path / "b.h5ad")
+    assert one.uns["poincare"]["encoder_hash"] == two.uns["poincare"]["encoder_hash"]
+
+
+def test_curvature_is_read_from_the_file(counts, tmp_path):
+    run("embed", counts, "--out", counts, "--curvature", "4")
+    run("simulate", "--dataset", counts, "--label", "cell_type", "--model", tmp_path / "m.json")
+    assert json.loads((tmp_path / "m.json").read_text())["curvature"] == 4.0
+
+
+def test_tables_and_trees_can_be_embedded(tmp_path):
+    x = np.random.default_rng(0).normal(size=(40, 5))
+    np.savez(tmp_path / "raw.npz", x=x, y=np.arange(40) % 2)
+    run("embed", tmp_path / "raw.npz", "--out", tmp_path / "points.csv")
+    header, first = (tmp_path / "points.csv").read_text().splitlines()[:2]
+    assert header == '"x1","x2","label"'
+    assert first.count(",") == 2
+    (tmp_path / "edges.csv").write_text("cat,mammal\ndog,mammal\nmammal,animal\n")
+    shown = run("embed", tmp_path / "edges.csv", "--out", tmp_path / "tree.csv", "--method", "tree")
+    assert "4 nodes, animal at the origin" in shown.stdout
+
+
+def test_align_reports_the_misfit(counts, tmp_path):
+    run("embed", counts, "--out", tmp_path / "a.h5ad")
+    run("embed", counts, "--out", tmp_path / "b.h5ad", "--seed", "3")
+    shown = run("align", tmp_path / "b.h5ad", "--to", tmp_path / "a.h5ad",
+                "--out", tmp_path / "c.h5ad", "--label", "cell_type", "--json")  # fmt: skip
+    result = json.loads(shown.stdout)
+    assert result["misfit"] <= result["misfit_before"]
+    assert result["pairs"] == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--out", "x.txt"], "--out must end in"),
+        (["--out", "/nowhere/x.h5ad"], "a folder that exists"),
+        (["--out", "x.h5ad", "--encoder", "absent.npz"], "absent.npz cannot be read"),
+        (["--out", "x.h5ad", "--curvature", "-1"], "curvature"),
+        (["--out", "x.h5ad", "--label", "nope"], "no obs"),
+    ],
+)
+def test_mistakes_get_a_sentence_and_nothing_is_written(counts, words, sentence):
+    before = counts.read_bytes()
+    with pytest.raises(InvalidInput, match=sentence):
+        run("embed", counts, *words)
+    assert counts.read_bytes() == before
