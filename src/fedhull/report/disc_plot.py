@@ -13,9 +13,7 @@ from matplotlib.patches import Circle
 from fedhull.disc.maps import geodesic
 from fedhull.disc.models import polar_to_poincare
 from fedhull.disc.quantize import Quantizer, hyperbolic_radius
-
-# Okabe and Ito's palette: told apart by colour-blind readers too
-PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000"]
+from fedhull.report.palette import PALETTE
 
 
 def new_figure(width: float = 6.0, height: float = 6.0) -> Figure:

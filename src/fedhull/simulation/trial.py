@@ -17,7 +17,10 @@ from fedhull.federation.holdings import Holdings, make_hulls
 from fedhull.learn.grouping import share_matched
 from fedhull.learn.methods import make_classifier
 from fedhull.protocol.study import Geometry, Learning
+from fedhull.report.content import Testing, Tradeoff
+from fedhull.report.testing import count_tests
 from fedhull.simulation.settings import Settings
+from fedhull.simulation.tradeoff import sweep
 
 Report = Callable[[str], None]
 
@@ -38,6 +41,8 @@ class Trial:
     model: Any
     test: np.ndarray
     session: Rehearsal
+    testing: Testing
+    tradeoff: list[Tradeoff] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -68,7 +73,8 @@ def run_trial(
     rng = np.random.default_rng([settings.seed, number])
     with stage("hulls"):
         owner = owner_of(train, settings.seed + number)
-        holdings = _deal_out(x[train], y[train], owner, settings, geometry, rng)
+        orders = _class_orders(y[train], owner, settings, rng)
+        holdings = _deal_out(x[train], y[train], owner, orders, settings, geometry)
     with stage("protocol"):
         n_dropped, step = settings.dropped
         gone = rng.choice(list(holdings), n_dropped, replace=False).tolist()
@@ -92,8 +98,7 @@ def run_trial(
     truth = _true_classes(session)
     # from here on the model speaks the words that most sites use
     names = _names_of_groups(learned.groups, truth)
-    model = learned.model
-    model.classes_ = names[model.classes_]
+    model = _named(learned.model, learned.groups, truth)
     accuracy = {"FL": _score(model, x[test], y[test])}
     if settings.baselines:
         with stage("baselines"):
@@ -101,6 +106,17 @@ def run_trial(
             labels = names[np.repeat(learned.groups, [len(h) for h in learned.hulls])]
             accuracy |= _baselines(x, y, train, test, points, labels, settings)
     survivors = session.outcome.aggregate.survivors
+    tradeoff = []
+    if settings.tradeoff and number == 0:
+        with stage("trade-off"):
+            tradeoff = sweep(
+                session.study,
+                lambda g: _deal_out(x[train], y[train], owner, orders, settings, g),
+                survivors,
+                lambda other, groups, classes: _score(
+                    _named(other, groups, classes), x[test], y[test]
+                ),
+            )
     return Trial(
         accuracy,
         points_sent=sum(map(len, learned.hulls)),
@@ -114,20 +130,17 @@ def run_trial(
         model=model,
         test=test,
         session=session,
+        testing=count_tests(model, x[test], y[test], np.unique(y)),
+        tradeoff=tradeoff,
         seconds=seconds,
     )
 
 
-def _deal_out(
-    x: np.ndarray,
-    y: np.ndarray,
-    owner: np.ndarray,
-    settings: Settings,
-    geometry: Geometry,
-    rng: np.random.Generator,
-) -> dict[str, Holdings]:
-    """What each site holds."""
-    holdings = {}
+def _class_orders(
+    y: np.ndarray, owner: np.ndarray, settings: Settings, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """In which order each site numbers its classes."""
+    orders = []
     for i in range(settings.clients):
         mine = owner == i
         if not mine.any():
@@ -139,10 +152,25 @@ def _deal_out(
         if i < round(settings.switch_labels * settings.clients):
             # such a site numbers its classes in an order of its own
             classes = rng.permutation(classes)
-        holdings[f"site-{i + 1:04d}"] = make_hulls(
-            x[mine], y[mine], geometry, settings.guard, classes
+        orders.append(classes)
+    return orders
+
+
+def _deal_out(
+    x: np.ndarray,
+    y: np.ndarray,
+    owner: np.ndarray,
+    orders: list[np.ndarray],
+    settings: Settings,
+    geometry: Geometry,
+) -> dict[str, Holdings]:
+    """What each site holds."""
+    return {
+        f"site-{i + 1:04d}": make_hulls(
+            x[owner == i], y[owner == i], geometry, settings.guard, classes
         )
-    return holdings
+        for i, classes in enumerate(orders)
+    }
 
 
 def _true_classes(session: Rehearsal) -> list[Any]:
@@ -161,6 +189,12 @@ def _names_of_groups(groups: np.ndarray, truth: list[Any]) -> np.ndarray:
     for group, name in zip(groups.tolist(), truth, strict=True):
         members[group][name] += 1
     return np.array([counts.most_common(1)[0][0] for counts in members])
+
+
+def _named(model: Any, groups: np.ndarray, classes: list[Any]) -> Any:
+    """The model, with the names of its groups for classes."""
+    model.classes_ = _names_of_groups(groups, classes)[model.classes_]
+    return model
 
 
 def _baselines(

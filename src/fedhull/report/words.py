@@ -1,0 +1,180 @@
+"""What a data-protection officer reads first, exactly as strong as the threat model says it."""
+
+from fedhull.report.content import AnyPage, CoordinatorPage, SimulationPage, SitePage
+
+DESCRIPTIONS = {
+    "FL": "FL, federated",
+    "C": "C, the same method on pooled data",
+    "CP": "CP, Poincaré SVM, pooled",
+    "CE": "CE, Euclidean SVM, pooled",
+    "FLP": "FLP, Poincaré SVM, federated (paper)",
+    "FLE": "FLE, Euclidean SVM, federated",
+    "CH-CP": "CH-CP, Poincaré SVM, pooled hulls",
+    "CH-CE": "CH-CE, Euclidean SVM, pooled hulls",
+    "majority": "always the largest class",
+}
+
+# Rows of the table "Who learns what" in docs/threat-model.md, in its words; a test compares them.
+SEEN = (
+    "who takes part, when, message sizes",
+    "settings of the study",
+    "the bins of each hull, and which hulls are one site's",
+    "that a site vanished, and that its place in the order is empty",
+)
+HIDDEN = (
+    "which site a hull belongs to",
+    "the order that assigns labels to sites",
+    "one site's upload, unmasked",
+    "points that are no corner of a hull",
+    "how well the model does at one site",
+)
+VANISHED = "the upload of a site that was given up as vanished"
+COLLUSION = (
+    "A server that colludes with a site learns whose hull is whose: every site knows the order "
+    "that assigns labels to sites."
+)
+UNPROTECTED = (
+    "The hulls themselves. Corners are extreme, often rare, cells, each known to within a bin. "
+    "This is not differential privacy.",
+    "Several sessions over the same data. Each reveals a sum.",
+    "fedhull has not been audited.",
+)
+SMALL_COHORT = (
+    "Small cohorts. With two sites in the sum, each can subtract its own hulls from what is "
+    "published."
+)
+
+
+def kicker(page: AnyPage) -> str:
+    """What kind of page this is."""
+    if isinstance(page, SitePage):
+        return f"Study report for {page.name}"
+    if isinstance(page, CoordinatorPage):
+        return "Study report for the coordinator"
+    return "Report of a simulated study"
+
+
+def lead(page: AnyPage) -> str:
+    """The study in two sentences."""
+    there = sum(site.taking_part for site in page.sites)
+    if isinstance(page, SitePage):
+        return (
+            f"{page.name} took part in a study of {len(page.sites)} sites. "
+            f"{page.points_sent:,} of its {page.points_held:,} points left, each rounded to a bin "
+            f"of width {page.space.epsilon:g}, masked, without names and labels."
+        )
+    where = ""
+    if isinstance(page, SimulationPage):
+        where = " Everything ran on one machine, through the whole protocol."
+    return (
+        f"One classifier was trained over the data of {there} of {len(page.sites)} sites.{where} "
+        f"The server saw the sum over these sites: "
+        f"{len(page.hulls)} hulls with {page.points_sent:,} corners in all, each known as a bin of "
+        f"width {page.space.epsilon:g}."
+    )
+
+
+def figures(page: AnyPage) -> list[dict[str, str]]:
+    """The numbers at the top: value, what it is, a note."""
+    there = sum(site.taking_part for site in page.sites)
+    shown = [_sent(page), _bins(page), _bytes(page), _accuracy(page)]
+    if not isinstance(page, SitePage):
+        shown.insert(0, _figure(f"{there} of {len(page.sites)}", "sites in the sum", _gone(page)))
+    return [figure for figure in shown if figure]
+
+
+def seen(page: AnyPage) -> list[str]:
+    """What the server could see."""
+    found = list(SEEN)
+    found.insert(2, f"the sum of the label vectors of one set of ≥ {page.threshold} sites")
+    if isinstance(page, CoordinatorPage) and page.tested is not None:
+        found.append("the sum of the counts of correctly classified held-out points")
+    if isinstance(page, SitePage):
+        found.append("the sum, over the sites that were asked, of correctly classified points")
+    return found
+
+
+def hidden(page: AnyPage) -> list[str]:
+    """What the server could not see, on its own."""
+    gone = not all(site.taking_part for site in page.sites)
+    return [*HIDDEN, VANISHED] if gone else list(HIDDEN)
+
+
+def unprotected(page: AnyPage) -> list[str]:
+    """What nobody should believe to be protected."""
+    there = sum(site.taking_part for site in page.sites)
+    cohort = [] if isinstance(page, SitePage) or there > 2 else [SMALL_COHORT]
+    return [COLLUSION, *cohort, *UNPROTECTED]
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """ "1 hull", "2,000 hulls"."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def size(n_bytes: int) -> str:
+    """Bytes, as people read them."""
+    if n_bytes < 1_000:
+        return f"{n_bytes} B"
+    return f"{n_bytes / 1e3:.1f} kB" if n_bytes < 1e6 else f"{n_bytes / 1e6:.1f} MB"
+
+
+def _figure(value: str, label: str, note: str = "") -> dict[str, str]:
+    return {"value": value, "label": label, "note": note}
+
+
+def _gone(page: AnyPage) -> str:
+    gone = sum(not site.taking_part for site in page.sites)
+    return f"{gone} dropped out before" if gone else "nobody dropped out before"
+
+
+def _sent(page: AnyPage) -> dict[str, str]:
+    if isinstance(page, CoordinatorPage):
+        return _figure(
+            f"{page.points_sent:,}",
+            "points received, as bins",
+            "how many the sites hold, the coordinator does not know",
+        )
+    total = page.points_held if isinstance(page, SitePage) else page.points_total
+    whose = "of your points left, as bins" if isinstance(page, SitePage) else "points left, as bins"
+    return _figure(
+        f"{page.points_sent:,} of {total:,}",
+        f"{whose} ({page.points_sent / total:.1%})",
+        f"the guard kept {page.points_guarded:,} out" if page.points_guarded else "",
+    )
+
+
+def _bins(page: AnyPage) -> dict[str, str]:
+    note = f"{page.space.quantizer.n_bins:,} bins within radius {page.space.radius:.6g}"
+    return _figure(f"ε = {page.space.epsilon:g}", "width of a bin", note)
+
+
+def _bytes(page: AnyPage) -> dict[str, str]:
+    if page.bytes_up is None:
+        return {}
+    down = f"{size(page.bytes_down)} down" if page.bytes_down is not None else ""
+    return _figure(size(page.bytes_up), "sent by a site, at most", down)
+
+
+def _accuracy(page: AnyPage) -> dict[str, str]:
+    if isinstance(page, SimulationPage):
+        score = page.scores[0]
+        interval = f" ± {score.ci95:.1f}" if score.trials > 1 else ""
+        return _figure(
+            f"{score.mean:.1f} %{interval}",
+            "of test points classified correctly",
+            count(score.trials, "trial"),
+        )
+    if not page.tested or page.correct is None:
+        return _figure("not known", "accuracy", "somebody who was asked did not answer, or nobody "
+                       "held points out")  # fmt: skip
+    where = (
+        "you held out"
+        if isinstance(page, SitePage)
+        else (f"that {page.evaluators} sites had held out, known as a sum")
+    )
+    return _figure(
+        f"{100 * page.correct / page.tested:.1f} %",
+        "classified correctly",
+        f"{page.correct:,} of {page.tested:,} points {where}",
+    )
