@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "data": {"disc", "embed", "errors"},
     "learn": {"disc", "errors"},
     "report": {"disc", "errors"},
+    "pl": {"disc", "errors", "report"},
     "federation": {"data", "disc", "embed", "errors", "learn", "protocol", "report"},
     "engines": {"federation", "data", "protocol", "errors"},
     "simulation": {

@@ -57,7 +57,7 @@ def demo(
     site = trial.session.sites[trial.survivors[0]]
     files = {"model": folder / "model.json", "picture": folder / "hulls.svg"}
     save_model(site.model, files["model"])
-    _draw(files["picture"], result, trial)
+    _draw(files["picture"], result)
     report = save_simulation(numbers, folder)
     if json:
         print_json(numbers | {name: str(path) for name, path in files.items()})
@@ -74,40 +74,14 @@ def demo(
     )
 
 
-def _draw(path: Path, result: Any, trial: Any) -> None:
+def _draw(path: Path, result: Any) -> None:
     """The hulls as the server decoded them, each class in its colour, and the decision regions."""
-    import numpy as np
+    from fedhull import pl
+    from fedhull.report.disc_plot import new_figure, save_figure
 
-    from fedhull.disc.hull import minimal_hull
-    from fedhull.report.disc_plot import (
-        PALETTE,
-        draw_bins,
-        draw_disc,
-        draw_hull,
-        draw_regions,
-        new_figure,
-        save_figure,
-    )
-
-    figure = new_figure()
+    figure = new_figure(width=7.0)
     axes = figure.subplots()
     axes.set_title("What the server decoded from the sum, and what it learned", fontsize=11)
-    quantizer = result.geometry.quantizer
-    classes = sorted(set(trial.model.classes_.tolist()))
-    colors = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(classes)}
-    draw_regions(axes, trial.model, colors, result.geometry.radius)
-    draw_disc(axes, radius=result.geometry.radius)
-    of_label = {
-        label: name
-        for site in trial.session.sites.values()
-        for label, name in zip(site.session.label_of_class, site.holdings.classes, strict=False)
-    }
-    for label, bins in trial.session.outcome.aggregate.hulls.items():
-        corners = quantizer.decode(np.array(bins))
-        color = colors[of_label[label]]
-        draw_hull(axes, corners[minimal_hull(corners)], color=color)
-        draw_bins(axes, np.array(bins), quantizer, color)
-    for name, color in colors.items():
-        axes.plot([], [], "s", color=color, label=name)
-    axes.legend(loc="lower left", frameon=False, fontsize=8)
+    pl.boundaries(result.model, radius=result.geometry.radius, ax=axes)
+    pl.hulls(result, ax=axes)
     save_figure(figure, path)

@@ -45,6 +45,15 @@ class Trial:
     tradeoff: list[Tradeoff] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
+    def leakage_at(self, epsilon: float) -> Tradeoff:
+        """What left and what it was good for, with the study's own bins."""
+        return Tradeoff(
+            epsilon=epsilon,
+            accuracy=self.accuracy["FL"],
+            points_sent=self.points_sent,
+            points_total=self.points_total,
+        )
+
 
 def run_trial(
     x: np.ndarray,
@@ -106,18 +115,7 @@ def run_trial(
             labels = names[np.repeat(learned.groups, [len(h) for h in learned.hulls])]
             accuracy |= _baselines(x, y, train, test, points, labels, settings)
     survivors = session.outcome.aggregate.survivors
-    tradeoff = []
-    if settings.tradeoff and number == 0:
-        with stage("trade-off"):
-            tradeoff = sweep(
-                session.study,
-                lambda g: _deal_out(x[train], y[train], owner, orders, settings, g),
-                survivors,
-                lambda other, groups, classes: _score(
-                    _named(other, groups, classes), x[test], y[test]
-                ),
-            )
-    return Trial(
+    trial = Trial(
         accuracy,
         points_sent=sum(map(len, learned.hulls)),
         points_total=sum(holdings[name].points_held for name in survivors),
@@ -131,9 +129,22 @@ def run_trial(
         test=test,
         session=session,
         testing=count_tests(model, x[test], y[test], np.unique(y)),
-        tradeoff=tradeoff,
         seconds=seconds,
     )
+    if settings.tradeoff and number == 0:
+        with stage("trade-off"):
+            others = sweep(
+                session.study,
+                survivors,
+                lambda other: _deal_out(x[train], y[train], owner, orders, settings, other),
+                lambda found, classes: _score(
+                    _named(found.model, found.groups, classes), x[test], y[test]
+                ),
+            )
+            trial.tradeoff = sorted(
+                [trial.leakage_at(geometry.epsilon), *others], key=lambda row: row.epsilon
+            )
+    return trial
 
 
 def _class_orders(
