@@ -2,9 +2,9 @@
 import { add, gap, minus } from "./disc.js";
 
 /** {size, logits(x, y, out), references}: softmax of the logits are the classes' probabilities. */
-export function makeClassifier(model) {
-  if (model.kind === "lorentz") return lorentz(model);
-  return oneVersusRest(model);
+export function makeClassifier(model, curvature) {
+  const root = Math.sqrt(curvature);
+  return model.kind === "lorentz" ? lorentz(model, root) : oneVersusRest(model, root);
 }
 
 export function probabilities(classifier, [x, y]) {
@@ -16,9 +16,9 @@ export function probabilities(classifier, [x, y]) {
 }
 
 /** Logits that are affine in the coordinates (1 + r², 2x, 2y) / (1 − r²) of the hyperboloid. */
-function lorentz({ coef, intercept, curvature }) {
-  const size = intercept.length, scale = 1 / Math.sqrt(curvature);
-  const [time, east, north] = coef.map((row) => Float64Array.from(row, (value) => value * scale));
+function lorentz({ coef, intercept }, root) {
+  const size = intercept.length;
+  const [time, east, north] = coef.map((row) => Float64Array.from(row, (value) => value / root));
   return {
     size,
     logits(x, y, out) {
@@ -38,11 +38,10 @@ function lorentz({ coef, intercept, curvature }) {
 }
 
 /** One score for each class, or one for the second of two, made comparable by Platt's a and b. */
-function oneVersusRest({ scorers, classes, kind, curvature }) {
+function oneVersusRest({ scorers, classes, kind }, root) {
   const size = classes.length, binary = scorers.length === 1;
   const score = kind === "euclidean-svm" ? linearScore : geodesicScore;
-  const scores = scorers.map((scorer) => score(scorer, Math.sqrt(curvature)));
-  const root = Math.sqrt(curvature);
+  const scores = scorers.map((scorer) => score(scorer, root));
   return {
     size,
     logits(x, y, out) {

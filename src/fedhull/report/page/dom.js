@@ -1,4 +1,4 @@
-// Elements, made without innerHTML: whatever comes from data is text and stays text.
+// Elements, put together node by node: whatever comes from data is text and stays text.
 
 export function el(tag, attributes = {}, ...children) {
   return fill(document.createElement(tag), attributes, children);

@@ -3,8 +3,10 @@ import { makeGrid } from "./disc.js";
 import { makeClassifier } from "./classifier.js";
 
 export function makeScene(content) {
-  const colourOf = (column) => content.palette[column % content.palette.length];
-  const grid = makeGrid(content.space), classifier = makeClassifier(content.model);
+  // colours in the order of names, whatever the order of the classifier's columns
+  const names = [...content.classes].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+  const colourOf = (column) => content.palette[names.indexOf(content.classes[column]) % content.palette.length];
+  const grid = makeGrid(content.space), classifier = makeClassifier(content.model, content.space.curvature);
   const hulls = content.hulls.map((hull) => ({
     ...hull,
     colour: colourOf(hull.column),
@@ -14,6 +16,7 @@ export function makeScene(content) {
   return {
     grid, classifier, hulls,
     classes: content.classes.map((name, column) => ({ name, column, colour: colourOf(column) })),
+    rank: content.classes.map((_, column) => column).sort((a, b) => names.indexOf(content.classes[a]) - names.indexOf(content.classes[b])),
     references: neighbours(classifier, grid.radius),
     points: content.points ? ownPoints(content.points, grid.root) : null,
     anchors: content.classes.map((_, column) => anchor(hulls.filter((hull) => hull.column === column))),

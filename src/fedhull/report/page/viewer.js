@@ -184,7 +184,7 @@ export function makeViewer(scene, content) {
   };
   const layerBox = el("fieldset", { id: "layers" }, el("legend", {}, "Layers"), layers.map((name) =>
     toggle(NAMES[name], shown[name], (value) => { shown[name] = value; })));
-  const classBox = el("fieldset", { id: "classes" }, el("legend", {}, "Classes"), scene.classes.map(({ name, column, colour }) =>
+  const classBox = el("fieldset", { id: "classes" }, el("legend", {}, "Classes"), scene.rank.map((column) => scene.classes[column]).map(({ name, column, colour }) =>
     toggle(name, true, (value) => { shown.columns[column] = value; }, swatchOf(colour))));
   const button = (text, label, act) => el("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
   const buttons = el("div", { class: "buttons" },
