@@ -179,6 +179,7 @@ def test_a_sites_page_shows_its_own_points_which_its_result_does_not_hold(federa
     columns = np.frombuffer(base64.b64decode(content["points"]["columns"]), dtype=np.uint8)
     assert [content["classes"][c] for c in columns] == data["y"].tolist()
     assert {hull["place"] for hull in content["hulls"]} == {content["hulls"][0]["place"]}
+    assert (folder / "report.html").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_sites_hulls_are_those_that_the_coordinator_decoded(federated):
@@ -218,12 +219,12 @@ def test_damaged_and_older_reports_are_refused_with_a_sentence(page, tmp_path):
 # What its words may claim
 
 
-@pytest.mark.parametrize("row", words.SEEN)
+@pytest.mark.parametrize("row", [*words.SEEN, words.SEEN_IF_ONE_VANISHED])
 def test_what_the_server_sees_is_a_yes_in_the_threat_model(row):
     assert re.search(rf"^\| {re.escape(row)} \| \**yes", THREAT_MODEL, re.M)
 
 
-@pytest.mark.parametrize("row", [*words.HIDDEN, words.VANISHED])
+@pytest.mark.parametrize("row", [*words.HIDDEN, words.HIDDEN_IF_ONE_VANISHED])
 def test_what_the_server_does_not_see_is_a_no_in_the_threat_model(row):
     assert re.search(rf"^\| {re.escape(row)} \| no", THREAT_MODEL, re.M)
 
@@ -246,7 +247,8 @@ def test_a_study_of_two_says_that_each_can_subtract(page):
         page, sites=[msgspec.structs.replace(s, taking_part=True) for s in page.sites]
     )
     assert words.SMALL_COHORT not in words.unprotected(alone)
-    assert words.VANISHED not in words.hidden(alone)
+    assert words.HIDDEN_IF_ONE_VANISHED not in words.hidden(alone)
+    assert words.SEEN_IF_ONE_VANISHED not in words.seen(alone)
 
 
 def test_the_figures_are_the_simulations(simulated, page):

@@ -13,7 +13,7 @@ from fedhull.data.files import load_file
 from fedhull.errors import FedhullError, InvalidInput
 from fedhull.federation.consent import read_consent
 from fedhull.federation.coordinator import Outcome
-from fedhull.federation.kit import CONSENT, REPORT, RESULT, read_text
+from fedhull.federation.kit import CONSENT, REPORT, RESULT, read_text, write_bytes
 from fedhull.federation.site import Site
 from fedhull.learn.model import model_to_json
 from fedhull.protocol.study import Study
@@ -30,7 +30,7 @@ from fedhull.report.content import (
     around,
     page_from_json,
 )
-from fedhull.report.html import own_points, write_page
+from fedhull.report.html import own_points, render
 from fedhull.report.testing import count_tests
 
 # What a study that has come to its end has passed; the protocol stops where one of these fails.
@@ -58,7 +58,10 @@ def write_report(result: Path, out: Path | None = None) -> Path:
         raise InvalidInput(f"{result} is not JSON; name a result of fedhull's") from None
     page = page_from_json(content.get("report") if isinstance(content, dict) else None, str(result))
     out = out or result.with_name(REPORT)
-    write_page(_with_own_points(page, result.parent), out)
+    page = _with_own_points(page, result.parent)
+    # a site's page holds the site's points: for its owner's eyes
+    mode = 0o600 if isinstance(page, SitePage) else 0o644
+    write_bytes(out, render(page).encode(), mode)
     return out
 
 

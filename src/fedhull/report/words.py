@@ -19,8 +19,8 @@ SEEN = (
     "who takes part, when, message sizes",
     "settings of the study",
     "the bins of each hull, and which hulls are one site's",
-    "that a site vanished, and that its place in the order is empty",
 )
+SEEN_IF_ONE_VANISHED = "that a site vanished, and that its place in the order is empty"
 HIDDEN = (
     "which site a hull belongs to",
     "the order that assigns labels to sites",
@@ -28,7 +28,7 @@ HIDDEN = (
     "points that are no corner of a hull",
     "how well the model does at one site",
 )
-VANISHED = "the upload of a site that was given up as vanished"
+HIDDEN_IF_ONE_VANISHED = "the upload of a site that was given up as vanished"
 COLLUSION = (
     "A server that colludes with a site learns whose hull is whose: every site knows the order "
     "that assigns labels to sites."
@@ -87,17 +87,18 @@ def seen(page: AnyPage) -> list[str]:
     """What the server could see."""
     found = list(SEEN)
     found.insert(2, f"the sum of the label vectors of one set of ≥ {page.threshold} sites")
-    if isinstance(page, CoordinatorPage) and page.tested is not None:
-        found.append("the sum of the counts of correctly classified held-out points")
-    if isinstance(page, SitePage):
-        found.append("the sum, over the sites that were asked, of correctly classified points")
+    if _n_gone(page):
+        found.append(SEEN_IF_ONE_VANISHED)
+    if not isinstance(page, SimulationPage) and page.tested:
+        found.append(
+            f"how well the model does, as the sum of the counts over ≥ {page.threshold} sites"
+        )
     return found
 
 
 def hidden(page: AnyPage) -> list[str]:
     """What the server could not see, on its own."""
-    gone = not all(site.taking_part for site in page.sites)
-    return [*HIDDEN, VANISHED] if gone else list(HIDDEN)
+    return [*HIDDEN, HIDDEN_IF_ONE_VANISHED] if _n_gone(page) else list(HIDDEN)
 
 
 def unprotected(page: AnyPage) -> list[str]:
@@ -124,8 +125,12 @@ def _figure(value: str, label: str, note: str = "") -> dict[str, str]:
 
 
 def _gone(page: AnyPage) -> str:
-    gone = sum(not site.taking_part for site in page.sites)
+    gone = _n_gone(page)
     return f"{gone} dropped out before" if gone else "nobody dropped out before"
+
+
+def _n_gone(page: AnyPage) -> int:
+    return sum(not site.taking_part for site in page.sites)
 
 
 def _sent(page: AnyPage) -> dict[str, str]:

@@ -162,11 +162,12 @@ function paintNames({ context, view, theme, show }, { classes, anchors }) {
 
 // Points are written straight into an image: a hundred thousand take a few milliseconds that way.
 
-const MOST_WHILE_MOVING = 60_000;
+const MOST_WHILE_MOVING = 40_000;
 const cloud = document.createElement("canvas");
 
 function paintPoints({ context, view, show }, { xy, columns }, classes, coarse) {
-  const ratio = view.ratio ?? 1, { width, height } = context.canvas;
+  const full = view.ratio ?? 1, ratio = coarse ? 1 : full;
+  const [width, height] = [context.canvas.width, context.canvas.height].map((n) => Math.round(n / full * ratio));
   if (cloud.width !== width || cloud.height !== height) Object.assign(cloud, { width, height });
   const pen = cloud.getContext("2d"), image = pen.createImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
@@ -196,6 +197,7 @@ function paintPoints({ context, view, show }, { xy, columns }, classes, coarse) 
 // in the grid disagree, at the place where the two classes' logits meet.
 
 const MOST_LOGITS = 1_500_000;
+const RIM = 0.99999;
 const shades = document.createElement("canvas");
 
 function paintRegions({ context, view, shown, show, theme }, scene, coarse) {
@@ -204,6 +206,9 @@ function paintRegions({ context, view, shown, show, theme }, scene, coarse) {
   const step = Math.max(coarse ? 7 : 2, Math.sqrt(w * h * size / MOST_LOGITS));
   const columns = Math.ceil(w / step) + 1, rows = Math.ceil(h / step) + 1;
   const { logits, best } = evaluate(scene, view, step, columns, rows);
+  context.save();
+  circle(context, view, movedCircle([0, 0], scene.grid.radius, view.centre));
+  context.clip();
   if (shown.regions) {
     Object.assign(shades, { width: columns, height: rows });
     const pen = shades.getContext("2d"), image = pen.createImageData(columns, rows);
@@ -220,24 +225,25 @@ function paintRegions({ context, view, shown, show, theme }, scene, coarse) {
     context.globalAlpha = 0.75;
     context.lineWidth = 1.1;
     context.stroke();
-    context.globalAlpha = 1;
   }
+  context.restore();
 }
 
-/** Logits at the grid's nodes, and each node's class; −1 beyond radius R. */
-function evaluate({ classifier, grid }, view, step, columns, rows) {
-  const { size } = classifier, [a, b] = view.centre, limit = grid.radius * grid.radius;
+/** Logits at the grid's nodes, and each node's class; −1 outside the disc. Nodes just outside take
+    the values of the rim, so that the picture can be cut off at the circle of radius R. */
+function evaluate({ classifier }, view, step, columns, rows) {
+  const { size } = classifier, [a, b] = view.centre, reach = (1 + 2 * step / view.scale) ** 2;
   const logits = new Float64Array(columns * rows * size), best = new Int16Array(columns * rows).fill(-1);
   const out = new Float64Array(size);
   for (let i = 0, node = 0; i < rows; i++) {
     const y = (view.y - i * step) / view.scale;
     for (let j = 0; j < columns; j++, node++) {
-      const x = (j * step - view.x) / view.scale;
-      if (x * x + y * y >= 1) continue;
-      const re = 1 + a * x + b * y, im = a * y - b * x, norm = re * re + im * im, u = a + x, v = b + y;
-      const p = (u * re + v * im) / norm, q = (v * re - u * im) / norm;
-      if (p * p + q * q > limit) continue;
-      classifier.logits(p, q, out);
+      const x = (j * step - view.x) / view.scale, r = x * x + y * y;
+      if (r > reach) continue;
+      // centre ⊕ w, written out: this is the innermost loop
+      const shrink = r > RIM ? Math.sqrt(RIM / r) : 1, s = x * shrink, t = y * shrink;
+      const re = 1 + a * s + b * t, im = a * t - b * s, norm = re * re + im * im, u = a + s, v = b + t;
+      classifier.logits((u * re + v * im) / norm, (v * re - u * im) / norm, out);
       let top = 0;
       for (let c = 1; c < size; c++) if (out[c] > out[top]) top = c;
       best[node] = top;
