@@ -179,7 +179,8 @@ def test_a_sites_page_shows_its_own_points_which_its_result_does_not_hold(federa
     columns = np.frombuffer(base64.b64decode(content["points"]["columns"]), dtype=np.uint8)
     assert [content["classes"][c] for c in columns] == data["y"].tolist()
     assert {hull["place"] for hull in content["hulls"]} == {content["hulls"][0]["place"]}
-    assert (folder / "report.html").stat().st_mode & 0o777 == 0o600
+    for name in ("report.html", "result.json"):
+        assert (folder / name).stat().st_mode & 0o777 == 0o600
 
 
 def test_a_sites_hulls_are_those_that_the_coordinator_decoded(federated):
@@ -216,6 +217,12 @@ def test_damaged_and_older_reports_are_refused_with_a_sentence(page, tmp_path):
             write_report(result)
 
 
+def test_a_result_of_the_first_version_can_be_shown(tmp_path):
+    old = Path(__file__).parent / "vectors" / "coordinator-1.json"
+    page = write_report(old, tmp_path / "report.html")
+    assert content_of(page.read_text())["title"] == "A test"
+
+
 # What its words may claim
 
 
@@ -231,7 +238,7 @@ def test_what_the_server_does_not_see_is_a_no_in_the_threat_model(row):
 
 def test_what_is_not_protected_is_said_as_strongly_as_in_the_threat_model():
     plain = re.sub(r"\s+", " ", THREAT_MODEL.replace("*", ""))
-    for claim in (*words.UNPROTECTED, words.SMALL_COHORT):
+    for claim in (*words.UNPROTECTED, words.SMALL_COHORT, "which hulls are this site's"):
         for sentence in claim.split(". "):
             assert sentence.split(", each known")[0].rstrip(".") in plain
     assert "each known to within a bin" in plain

@@ -105,9 +105,9 @@ def read_text(path: Path) -> str:
         raise InvalidInput(f"{path} cannot be read: {reason}") from None
 
 
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
+def write_json(path: Path, content: Mapping[str, Any], mode: int = 0o644) -> None:
     """Write a JSON file in one go: whoever reads it finds all of it or nothing."""
-    write_bytes(path, (json.dumps(content, indent=1) + "\n").encode())
+    write_bytes(path, (json.dumps(content, indent=1) + "\n").encode(), mode)
 
 
 def write_bytes(path: Path, content: bytes, mode: int = 0o644) -> None:

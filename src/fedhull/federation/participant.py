@@ -105,7 +105,7 @@ class SiteRun:
             "points_guarded": site.holdings.points_guarded,
             "report": page_to_json(site_page(site)),
         }
-        write_json(self.results / RESULT, result)
+        write_json(self.results / RESULT, result, mode=0o600)  # it says which hulls are this site's
         write_report(self.results)
         write_status(self.results, None, "the study is complete")
 

@@ -212,7 +212,8 @@ def _with_own_points(page: AnyPage, folder: Path) -> AnyPage:
         x, y = load_file(consent.data, consent.label)
     except FedhullError:
         return page
-    columns = {name: column for column, name in enumerate(page.classes)}
-    known = np.array([str(name) in columns for name in y])
-    points = own_points(x[known], [columns[str(name)] for name in y[known]])
-    return msgspec.structs.replace(page, points=points)
+    names, numbers = np.unique(y, return_inverse=True)
+    column_of = {name: column for column, name in enumerate(page.classes)}
+    columns = np.array([column_of.get(str(name), -1) for name in names])[numbers]
+    known = columns >= 0
+    return msgspec.structs.replace(page, points=own_points(x[known], columns[known]))

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -50,7 +49,7 @@ def render(page: AnyPage) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _source("page.html"))
 
 
-def own_points(x: ArrayLike, columns: Sequence[int]) -> OwnPoints:
+def own_points(x: ArrayLike, columns: ArrayLike) -> OwnPoints:
     """A site's points (n, 2) and the classifier's column of each, as a page carries them."""
     points = np.asarray(x, dtype="<f4")
     column = np.minimum(columns, 255).astype(np.uint8)  # beyond, colours have long begun again

@@ -39,6 +39,10 @@ UNPROTECTED = (
     "Several sessions over the same data. Each reveals a sum.",
     "fedhull has not been audited.",
 )
+OWN_RESULT = (
+    "This page and result.json say which hulls are this site's. Whoever shows them to the "
+    "coordinator tells it."
+)
 SMALL_COHORT = (
     "Small cohorts. With two sites in the sum, each can subtract its own hulls from what is "
     "published."
@@ -104,8 +108,9 @@ def hidden(page: AnyPage) -> list[str]:
 def unprotected(page: AnyPage) -> list[str]:
     """What nobody should believe to be protected."""
     there = sum(site.taking_part for site in page.sites)
-    cohort = [] if isinstance(page, SitePage) or there > 2 else [SMALL_COHORT]
-    return [COLLUSION, *cohort, *UNPROTECTED]
+    cohort = [SMALL_COHORT] if there == 2 else []
+    own = [OWN_RESULT] if isinstance(page, SitePage) else []
+    return [*own, COLLUSION, *cohort, *UNPROTECTED]
 
 
 def count(n: int, one: str, many: str | None = None) -> str:

@@ -4,8 +4,10 @@ import { makeClassifier } from "./classifier.js";
 
 export function makeScene(content) {
   // colours in the order of names, whatever the order of the classifier's columns
-  const names = [...content.classes].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
-  const colourOf = (column) => content.palette[names.indexOf(content.classes[column]) % content.palette.length];
+  const { classes, palette } = content;
+  const byName = (a, b) => classes[a].localeCompare(classes[b], "en", { numeric: true }) || a - b;
+  const rank = classes.map((_, column) => column).sort(byName);
+  const colourOf = (column) => palette[rank.indexOf(column) % palette.length];
   const grid = makeGrid(content.space), classifier = makeClassifier(content.model, content.space.curvature);
   const hulls = content.hulls.map((hull) => ({
     ...hull,
@@ -14,12 +16,11 @@ export function makeScene(content) {
     outlines: hull.rings.map((ring, i) => grid.outline(ring, hull.sectors[i])),
   }));
   return {
-    grid, classifier, hulls,
-    classes: content.classes.map((name, column) => ({ name, column, colour: colourOf(column) })),
-    rank: content.classes.map((_, column) => column).sort((a, b) => names.indexOf(content.classes[a]) - names.indexOf(content.classes[b])),
+    grid, classifier, hulls, rank,
+    classes: classes.map((name, column) => ({ name, column, colour: colourOf(column) })),
     references: neighbours(classifier, grid.radius),
     points: content.points ? ownPoints(content.points, grid.root) : null,
-    anchors: content.classes.map((_, column) => anchor(hulls.filter((hull) => hull.column === column))),
+    anchors: classes.map((_, column) => anchor(hulls.filter((hull) => hull.column === column))),
   };
 }
 

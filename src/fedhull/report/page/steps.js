@@ -1,5 +1,5 @@
 // The protocol step by step, with this study's hulls and numbers.
-import { el, svg } from "./dom.js";
+import { el, svg, thousands } from "./dom.js";
 import { add, minus } from "./disc.js";
 import { inks, paint, polygon } from "./paint.js";
 
@@ -53,7 +53,8 @@ function onePlace({ hulls }) {
 
 function disc(scene, hulls, layers, view = {}) {
   const ratio = Math.min(window.devicePixelRatio || 1, 2);
-  const canvas = el("canvas", { width: SIDE * ratio, height: SIDE * ratio, role: "img", "aria-label": "The disc at this step" });
+  const side = SIDE * ratio;
+  const canvas = el("canvas", { width: side, height: side, role: "img", "aria-label": "The disc at this step" });
   const theme = inks(document.body);
   const whole = { centre: [0, 0], scale: SIDE / 2 - 2, x: SIDE / 2, y: SIDE / 2, ratio, ...view };
   paint(canvas.getContext("2d"), { ...scene, hulls }, whole, { columns: [], ...layers }, theme);
@@ -86,18 +87,20 @@ function labelCodes(scene, { shared_bin: shared, sums }) {
   return el("div", { class: "split" },
     el("p", {}, "In the sum, bin ", el("b", {}, grouped(shared.bin)), " holds the number"),
     el("p", { class: "big" }, grouped(shared.value)),
-    el("p", {}, shared.labels.length === 1 ? "which is the code of one label:" : `which is a sum of ${shared.labels.length} codes, in one way only:`),
-    el("table", {}, el("tbody", {}, shared.labels.map((label, i) => el("tr", {},
-      el("th", { scope: "row" }, `label ${label + 1}`), el("td", { class: "number" }, grouped(shared.codes[i])))))));
+    el("p", {}, shared.labels.length === 1 ? "which is the code of one label:"
+      : `which is a sum of ${shared.labels.length} codes, in one way only:`),
+    pairTable(shared.labels.map((label, i) => [`label ${label + 1}`, grouped(shared.codes[i])])));
 }
 
 /** A site knows the labels of its own classes only. */
 function ownLabels({ hulls, classes }, { labels }) {
   return el("div", { class: "split" },
     el("p", {}, `Of the ${labels} labels, your classes were sent under`),
-    el("table", {}, el("tbody", {}, hulls.map((hull) => el("tr", {},
-      el("th", { scope: "row" }, classes[hull.column].name), el("td", { class: "number" }, `label ${hull.label + 1}`))))));
+    pairTable(hulls.map((hull) => [classes[hull.column].name, `label ${hull.label + 1}`])));
 }
+
+const pairTable = (rows) => el("table", {}, el("tbody", {}, rows.map(([name, value]) =>
+  el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "number" }, value)))));
 
 const grouped = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ",");
 
@@ -105,11 +108,13 @@ const grouped = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ",");
 function maskedSums(scene, { sites, sums }) {
   const names = sites.filter((site) => site.taking_part).slice(0, 5).map((site) => site.name);
   const cells = 13, width = 18, row = 34, left = 96, height = (names.length + 2) * row + 8;
-  const draw = svg("svg", { viewBox: `0 0 ${SIDE} ${height}`, role: "img", "aria-label": "Masked sums of the sites add up to the sum" });
+  const label = "Masked sums of the sites add up to the sum";
+  const draw = svg("svg", { viewBox: `0 0 ${SIDE} ${height}`, role: "img", "aria-label": label });
   let state = 7;
   const noise = () => { state = (state * 48271) % 2147483647; return state / 2147483647; };
   const line = (name, y, kind) => {
-    draw.append(svg("text", { x: 0, y: y + 17, class: "label" }, name.length > 14 ? `${name.slice(0, 13)}…` : name));
+    const short = name.length > 14 ? `${name.slice(0, 13)}…` : name;
+    draw.append(svg("text", { x: 0, y: y + 17, class: "label" }, short));
     for (let i = 0; i < cells; i++) {
       draw.append(svg("rect", {
         x: left + i * (width + 1), y: y + 2, width, height: row - 12, rx: 2, class: kind,
@@ -121,6 +126,7 @@ function maskedSums(scene, { sites, sums }) {
   const y = names.length * row + 6;
   draw.append(svg("line", { x1: 0, x2: left + cells * (width + 1), y1: y - 5, y2: y - 5, class: "rule" }));
   line("the sum", y, "clear");
-  draw.append(svg("text", { x: 0, y: y + 2 * row - 12, class: "label small" }, `${sums.n_sums.toLocaleString("en")} numbers modulo ${grouped(sums.modulus)}; the shades are made up`));
+  const size = `${thousands(sums.n_sums)} numbers modulo ${grouped(sums.modulus)}; the shades are made up`;
+  draw.append(svg("text", { x: 0, y: y + 2 * row - 12, class: "label small" }, size));
   return draw;
 }

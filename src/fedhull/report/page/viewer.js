@@ -174,19 +174,23 @@ export function makeViewer(scene, content) {
 
   // Switches.
 
-  const toggle = (text, checked, change, swatch = null) => el("label", { class: "toggle" },
-    el("input", { type: "checkbox", checked, onchange: (event) => { change(event.target.checked); refresh(); } }),
-    swatch, el("span", {}, text));
+  const toggle = (text, checked, change, swatch = null) => {
+    const onchange = (event) => { change(event.target.checked); refresh(); };
+    const box = el("input", { type: "checkbox", checked, onchange });
+    return el("label", { class: "toggle" }, box, swatch, el("span", {}, text));
+  };
   const swatchOf = (colour) => {
     const swatch = el("span", { class: "swatch", "aria-hidden": "true" });
     swatch.style.backgroundColor = colour;
     return swatch;
   };
-  const layerBox = el("fieldset", { id: "layers" }, el("legend", {}, "Layers"), layers.map((name) =>
-    toggle(NAMES[name], shown[name], (value) => { shown[name] = value; })));
-  const classBox = el("fieldset", { id: "classes" }, el("legend", {}, "Classes"), scene.rank.map((column) => scene.classes[column]).map(({ name, column, colour }) =>
-    toggle(name, true, (value) => { shown.columns[column] = value; }, swatchOf(colour))));
-  const button = (text, label, act) => el("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
+  const layerBox = el("fieldset", { id: "layers" }, el("legend", {}, "Layers"),
+    layers.map((name) => toggle(NAMES[name], shown[name], (value) => { shown[name] = value; })));
+  const classBox = el("fieldset", { id: "classes" }, el("legend", {}, "Classes"),
+    scene.rank.map((column) => scene.classes[column]).map(({ name, column, colour }) =>
+      toggle(name, true, (value) => { shown.columns[column] = value; }, swatchOf(colour))));
+  const button = (text, label, onclick) =>
+    el("button", { type: "button", "aria-label": label, title: label, onclick }, text);
   const buttons = el("div", { class: "buttons" },
     button("+", "Zoom in", () => zoom(1.6)), button("−", "Zoom out", () => zoom(1 / 1.6)),
     button("Reset", "Back to the whole disc", reset));
