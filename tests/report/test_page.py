@@ -263,6 +263,7 @@ def test_the_figures_are_the_simulations(simulated, page):
     first = simulated.trials[0]
     assert shown["sites in the sum"] == "2 of 3"
     assert f"{first.points_sent:,} of {first.points_total:,}" in shown.values()
+    assert simulated.to_json()["seconds"]["trade-off"] == first.seconds["trade-off"]
     assert page.tradeoff[1].accuracy == first.accuracy["FL"]
     assert [row.epsilon for row in page.tradeoff] == [0.01, 0.1, 0.3, 1.0, 3.0]
 

@@ -48,6 +48,9 @@ SMALL_COHORT = (
     "published."
 )
 
+# The share of points above which the page says why it is so large.
+_MUCH = 0.5
+
 
 def kicker(page: AnyPage) -> str:
     """What kind of page this is."""
@@ -147,11 +150,11 @@ def _sent(page: AnyPage) -> dict[str, str]:
         )
     total = page.points_held if isinstance(page, SitePage) else page.points_total
     whose = "of your points left, as bins" if isinstance(page, SitePage) else "points left, as bins"
-    return _figure(
-        f"{page.points_sent:,} of {total:,}",
-        f"{whose} ({page.points_sent / total:.1%})",
-        f"the guard kept {page.points_guarded:,} out" if page.points_guarded else "",
-    )
+    share = page.points_sent / total
+    notes = [f"the guard kept {page.points_guarded:,} out"] if page.points_guarded else []
+    if share > _MUCH:
+        notes.append("where a class has few points, most are corners")
+    return _figure(f"{page.points_sent:,} of {total:,}", f"{whose} ({share:.1%})", "; ".join(notes))
 
 
 def _bins(page: AnyPage) -> dict[str, str]:

@@ -83,7 +83,8 @@ class Simulation:
             "dropped": self.settings.dropped[0],
             "survivors": len(first.survivors),
             "seconds": {
-                stage: sum(t.seconds[stage] for t in self.trials) for stage in first.seconds
+                stage: sum(t.seconds.get(stage, 0.0) for t in self.trials)
+                for stage in first.seconds
             },
             "settings": asdict(self.settings) | {"radius": self.geometry.radius},
             "versions": {name: version(name) for name in _LIBRARIES}

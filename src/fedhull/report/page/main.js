@@ -21,6 +21,7 @@ requestAnimationFrame(() => setTimeout(() => {
   into("steps", stepper.element);
   into("results", el("div", { class: "cards" }, charts(content)));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", stepper.redraw);
+  matchMedia("print").addEventListener("change", stepper.redraw);
   window.fedhull = { scene, viewer, stepper, probabilities: (point) =>
     probabilities(scene.classifier, point.map((value) => value * scene.grid.root)) };
   document.body.dataset.ready = "true";

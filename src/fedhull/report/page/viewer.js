@@ -208,10 +208,11 @@ export function makeViewer(scene, content) {
     el("div", { class: "panel" }, classBox, layerBox, help, notes));
 
   new ResizeObserver(() => refresh()).observe(canvas);
-  const retheme = () => { theme = inks(document.body); refresh(); };
+  const retheme = () => { theme = inks(document.body); draw(false); };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", retheme);
+  matchMedia("print").addEventListener("change", retheme);
   return Object.assign(viewer, {
-    element, refresh, reset, retheme,
+    element,
     /** Where a point of the study's disc appears, in the unit disc and in pixels of the canvas. */
     see: (point) => {
       const place = add(minus(view.centre), point.map((value) => value * scene.grid.root));
