@@ -242,6 +242,7 @@ def test_what_is_not_protected_is_said_as_strongly_as_in_the_threat_model():
         for sentence in claim.split(". "):
             assert sentence.split(", each known")[0].rstrip(".") in plain
     assert "each known to within a bin" in plain
+    assert words.SUM.format(threshold="t").removeprefix("the sum ") in plain
     assert "every site knows the order that assigns labels to sites" in plain
 
 

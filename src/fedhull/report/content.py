@@ -150,6 +150,16 @@ class Page(_Part, frozen=True, kw_only=True, tag_field="page"):
         """Corners of all hulls on the page."""
         return sum(len(hull.bins) for hull in self.hulls)
 
+    @property
+    def n_in_sum(self) -> int:
+        """How many sites took part to the end of the upload."""
+        return sum(site.taking_part for site in self.sites)
+
+    @property
+    def n_gone(self) -> int:
+        """How many sites on the roster are not in the sum."""
+        return len(self.sites) - self.n_in_sum
+
 
 class CoordinatorPage(Page, frozen=True, kw_only=True, tag="coordinator"):
     """What the coordinator has at the end of a study."""

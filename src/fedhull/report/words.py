@@ -20,6 +20,7 @@ SEEN = (
     "settings of the study",
     "the bins of each hull, and which hulls are one site's",
 )
+SUM = "the sum of the label vectors of one set of ≥ {threshold} sites, which the server chooses"
 SEEN_IF_ONE_VANISHED = "that a site vanished, and that its place in the order is empty"
 HIDDEN = (
     "which site a hull belongs to",
@@ -63,38 +64,35 @@ def kicker(page: AnyPage) -> str:
 
 def lead(page: AnyPage) -> str:
     """The study in two sentences."""
-    there = sum(site.taking_part for site in page.sites)
     if isinstance(page, SitePage):
         return (
             f"{page.name} took part in a study of {len(page.sites)} sites. "
             f"{page.points_sent:,} of its {page.points_held:,} points left, each rounded to a bin "
             f"of width {page.space.epsilon:g}, masked, without names and labels."
         )
-    where = ""
-    if isinstance(page, SimulationPage):
-        where = " Everything ran on one machine, through the whole protocol."
+    simulated = isinstance(page, SimulationPage)
+    where = " Everything ran on one machine, through the whole protocol." if simulated else ""
     return (
-        f"One classifier was trained over the data of {there} of {len(page.sites)} sites.{where} "
-        f"The server saw the sum over these sites: "
-        f"{len(page.hulls)} hulls with {page.points_sent:,} corners in all, each known as a bin of "
-        f"width {page.space.epsilon:g}."
+        f"One classifier was trained over the data of {page.n_in_sum} of {len(page.sites)} sites."
+        f"{where} The server saw the sum over these sites: {len(page.hulls)} hulls with "
+        f"{page.points_sent:,} corners in all, each known as a bin of width "
+        f"{page.space.epsilon:g}."
     )
 
 
 def figures(page: AnyPage) -> list[dict[str, str]]:
     """The numbers at the top: value, what it is, a note."""
-    there = sum(site.taking_part for site in page.sites)
     shown = [_sent(page), _bins(page), _bytes(page), _accuracy(page)]
     if not isinstance(page, SitePage):
-        shown.insert(0, _figure(f"{there} of {len(page.sites)}", "sites in the sum", _gone(page)))
+        shown.insert(0, _sites(page))
     return [figure for figure in shown if figure]
 
 
 def seen(page: AnyPage) -> list[str]:
     """What the server could see."""
     found = list(SEEN)
-    found.insert(2, f"the sum of the label vectors of one set of ≥ {page.threshold} sites")
-    if _n_gone(page):
+    found.insert(2, SUM.format(threshold=page.threshold))
+    if page.n_gone:
         found.append(SEEN_IF_ONE_VANISHED)
     if not isinstance(page, SimulationPage) and page.tested:
         found.append(
@@ -105,13 +103,12 @@ def seen(page: AnyPage) -> list[str]:
 
 def hidden(page: AnyPage) -> list[str]:
     """What the server could not see, on its own."""
-    return [*HIDDEN, HIDDEN_IF_ONE_VANISHED] if _n_gone(page) else list(HIDDEN)
+    return [*HIDDEN, HIDDEN_IF_ONE_VANISHED] if page.n_gone else list(HIDDEN)
 
 
 def unprotected(page: AnyPage) -> list[str]:
     """What nobody should believe to be protected."""
-    there = sum(site.taking_part for site in page.sites)
-    cohort = [SMALL_COHORT] if there == 2 else []
+    cohort = [SMALL_COHORT] if page.n_in_sum == 2 else []
     own = [OWN_RESULT] if isinstance(page, SitePage) else []
     return [*own, COLLUSION, *cohort, *UNPROTECTED]
 
@@ -132,13 +129,12 @@ def _figure(value: str, label: str, note: str = "") -> dict[str, str]:
     return {"value": value, "label": label, "note": note}
 
 
-def _gone(page: AnyPage) -> str:
-    gone = _n_gone(page)
-    return f"{gone} dropped out before" if gone else "nobody dropped out before"
-
-
-def _n_gone(page: AnyPage) -> int:
-    return sum(not site.taking_part for site in page.sites)
+def _sites(page: AnyPage) -> dict[str, str]:
+    return _figure(
+        f"{page.n_in_sum} of {len(page.sites)}",
+        "sites in the sum",
+        f"{page.n_gone or 'nobody'} dropped out before",
+    )
 
 
 def _sent(page: AnyPage) -> dict[str, str]:

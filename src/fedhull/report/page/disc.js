@@ -82,9 +82,5 @@ export function makeGrid(space) {
       at(ring, sector), at(ring - 1, sector), at(ring - 1, sector - 0.5),
     ],
     number: (ring, sector) => BigInt(ring - 1) * BigInt(space.angles) + BigInt(sector),
-    cellOf: ([x, y]) => {
-      const angle = (Math.atan2(y, x) + 2 * Math.PI) % (2 * Math.PI);
-      return [Math.floor(2 * Math.atanh(Math.hypot(x, y)) / depth) + 1, Math.floor(angle / width) + 1];
-    },
   };
 }

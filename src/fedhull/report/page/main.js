@@ -16,7 +16,7 @@ into("bottom", footer(content));
 
 // the words are on the screen before the first picture is computed
 requestAnimationFrame(() => setTimeout(() => {
-  const scene = makeScene(content), viewer = makeViewer(scene, content), stepper = makeStepper(scene, content);
+  const scene = makeScene(content), viewer = makeViewer(scene), stepper = makeStepper(scene, content);
   into("disc", viewer.element);
   into("steps", stepper.element);
   into("results", el("div", { class: "cards" }, charts(content)));

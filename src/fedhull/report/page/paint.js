@@ -4,8 +4,6 @@
 // pixel (x + scale·w₀, y − scale·w₁).
 import { add, geodesicCircle, minus, movedCircle } from "./disc.js";
 
-export const LAYERS = ["regions", "boundaries", "references", "hulls", "bins", "names", "points"];
-
 /** What the theme says about colours that are not a class's. */
 export function inks(element) {
   const style = getComputedStyle(element);

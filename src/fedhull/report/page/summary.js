@@ -15,7 +15,7 @@ export function summary(content) {
       el("strong", {}, value), el("span", {}, label), note ? el("small", {}, note) : null))),
     el("div", { class: "columns" },
       list("What the server could see", "seen", content.seen),
-      list("What it could not see", "hidden", content.hidden),
+      list("What it could not see on its own", "hidden", content.hidden),
       list("What is not protected", "open", content.unprotected)),
     el("div", { class: "columns" }, sites(content), parameters(content), checks(content)),
   ];
@@ -63,5 +63,6 @@ function checks(content) {
 
 export function footer(content) {
   return [el("p", {}, `${content.made_by}, ${content.made_at}. Study ${content.study_hash}. `,
+    "What is protected and what is not, in full: fedhull's threat model. ",
     "This file is complete in itself: it loads nothing and sends nothing.")];
 }

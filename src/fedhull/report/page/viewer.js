@@ -11,7 +11,7 @@ const NAMES = {
 const MOST_ZOOM = 400;
 const GLIDE = 260;
 
-export function makeViewer(scene, content) {
+export function makeViewer(scene) {
   const canvas = el("canvas", {
     tabindex: 0, role: "application", "aria-describedby": "disc-help", "aria-label":
       "The Poincaré disc with hulls, bins and decision regions. Arrow keys move, plus and minus zoom, 0 resets.",
