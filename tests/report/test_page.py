@@ -190,6 +190,14 @@ def test_a_sites_hulls_are_those_that_the_coordinator_decoded(federated):
             assert decoded[hull["label"]] == hull["bins"]
 
 
+def test_a_site_counts_the_bytes_that_its_audit_log_has(federated):
+    raw = (federated["lab-a"] / "audit.jsonl").read_text()
+    log = [json.loads(line) for line in raw.splitlines()]
+    content = report_of(federated["lab-a"])
+    for key, direction in (("bytes_up", "sent"), ("bytes_down", "received")):
+        assert content[key] == sum(x["bytes"] for x in log if x["direction"] == direction) > 0
+
+
 def test_a_site_whose_data_are_gone_gets_a_page_without_points(federated, tmp_path):
     for name in ("result.json", "consent.json"):
         raw = (federated["lab-c"] / name).read_text()

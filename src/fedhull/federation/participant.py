@@ -53,7 +53,7 @@ class SiteRun:
             self._journal.accepted.append(message)
             self._keep(self._journal)
             if self._site.done:
-                self._finish(self._site)
+                self._finish(self._site, last_words=len(reply or b""))
             if reply is not None:
                 self._audit.record("sent", step, reply, peer="coordinator")
             return reply, None
@@ -90,7 +90,8 @@ class SiteRun:
             site.receive(message)
         return site
 
-    def _finish(self, site: Site) -> None:
+    def _finish(self, site: Site, last_words: int) -> None:
+        up, down = self._audit.total("sent") + last_words, self._audit.total("received")
         save_model(site.model, self.results / MODEL)
         result = {
             "study": self._kit.study.name,
@@ -103,7 +104,7 @@ class SiteRun:
             "points_sent": site.holdings.points_sent,
             "points_held": site.holdings.points_held,
             "points_guarded": site.holdings.points_guarded,
-            "report": page_to_json(site_page(site)),
+            "report": page_to_json(site_page(site, up, down)),
         }
         write_json(self.results / RESULT, result, mode=0o600)  # it says which hulls are this site's
         write_report(self.results)

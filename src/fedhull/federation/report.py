@@ -79,7 +79,7 @@ def coordinator_page(outcome: Outcome) -> CoordinatorPage:
     )
 
 
-def site_page(site: Site) -> SitePage:
+def site_page(site: Site, bytes_up: int, bytes_down: int) -> SitePage:
     """What a site may show, its own points apart: they are read when the page is written."""
     study, session, model = site.session.study, site.session, site.model
     numbers = sorted(json.loads(session.result or b"{}")["classes"])
@@ -109,6 +109,8 @@ def site_page(site: Site) -> SitePage:
         checks=[Check(words=words, passed=True) for words in SITE_CHECKS],
         classes=[str(name) for name in model.classes_],
         name=site.name,
+        bytes_up=bytes_up,
+        bytes_down=bytes_down,
         points_held=site.holdings.points_held,
         points_guarded=site.holdings.points_guarded,
         correct=site.correct,

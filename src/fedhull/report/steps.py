@@ -70,7 +70,8 @@ def _codes(page: AnyPage) -> dict[str, Any]:
 def _sums(page: AnyPage) -> dict[str, Any]:
     facts = [(f"{page.sums.n_sums:,}", f"power sums of {page.sums.field_bits} bits, by each site")]
     if page.bytes_up is not None:
-        facts.append((size(page.bytes_up), "sent by a site in all steps, at most"))
+        whose = "you" if isinstance(page, SitePage) else "a site, at most,"
+        facts.append((size(page.bytes_up), f"sent by {whose} in all steps"))
     return _step(
         "sums",
         "Masked sums travel, once",

@@ -162,7 +162,8 @@ def _bytes(page: AnyPage) -> dict[str, str]:
     if page.bytes_up is None:
         return {}
     down = f"{size(page.bytes_down)} down" if page.bytes_down is not None else ""
-    return _figure(size(page.bytes_up), "sent by a site, at most", down)
+    whose = "sent by you" if isinstance(page, SitePage) else "sent by a site, at most"
+    return _figure(size(page.bytes_up), whose, down)
 
 
 def _accuracy(page: AnyPage) -> dict[str, str]:
