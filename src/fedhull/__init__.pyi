@@ -1,4 +1,4 @@
-from . import errors, tl
+from . import errors, pl, tl
 from .codes.bose_chowla import BoseChowlaCode
 from .codes.labels import BinaryCode
 from .data.synthetic import make_two_class
@@ -82,6 +82,7 @@ __all__ = [
     "mobius_add",
     "pairwise_distance",
     "parallel_transport",
+    "pl",
     "poincare_to_hyperboloid",
     "poincare_to_klein",
     "poincare_to_polar",

@@ -20,7 +20,10 @@ def test_demo_runs_a_whole_study(tmp_path):
     assert run.returncode == 0, run.stderr
     assert "1 vanished" in run.stdout
     assert "Hulls at the server equal the sites': yes" in run.stdout
-    assert (tmp_path / "fedhull-demo" / "hulls.svg").read_text().startswith("<?xml")
+    picture = (tmp_path / "fedhull-demo" / "hulls.svg").read_text()
+    assert picture.startswith("<?xml")
+    assert "<image" not in picture
+    assert (tmp_path / "fedhull-demo" / "report.html").read_text().startswith("<!doctype html>")
     model = load_model(tmp_path / "fedhull-demo" / "model.json")
     assert "stem" in model.predict([[0.0, 0.0]])[0]
 
@@ -59,14 +62,26 @@ def test_simulate_deals_out_by_a_column_and_predict_reads_the_model(tmp_path):
     cells.write_text("\n".join(["x,y,kind,donor", *rows]) + "\n")
     run = fedhull(
         "simulate", "--dataset", str(cells), "--label", "kind", "--clients", "3",
-        "--epsilon", "0.1", "--partition", "column:donor", "--model", str(model),
+        "--epsilon", "0.1", "--partition", "column:donor", "--model", str(model), cwd=tmp_path,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
+    written = {path.name for path in (tmp_path / "fedhull-simulation").iterdir()}
+    assert written == {"model.json", "report.html", "result.json"}
     points = tmp_path / "new.csv"
     points.write_text("x,y\n0.0,0.0\n")
     assert fedhull("predict", str(model), str(points)).stdout == "stem\n"
     as_json = fedhull("predict", str(model), str(points), "--json")
     assert json.loads(as_json.stdout) == {"classes": ["stem"]}
+
+
+def test_report_makes_a_page_of_what_simulate_printed(tmp_path):
+    arguments = ["--dataset", "tree", "--clients", "3", "--epsilon", "0.1", "--json"]
+    result = tmp_path / "printed.json"
+    result.write_text(fedhull("simulate", *arguments, cwd=tmp_path).stdout)
+    assert not (tmp_path / "fedhull-simulation").exists()
+    run = fedhull("report", str(result))
+    assert run.returncode == 0, run.stderr
+    assert "tree, 3 sites" in (tmp_path / "report.html").read_text()
 
 
 def test_plan_reads_a_sites_own_points():
@@ -135,6 +150,7 @@ def test_reproduce_complexity_writes_figure_and_numbers(tmp_path):
         (["simulate", "--dataset", "x", "--clients", "3", "--epsilon", "1"], "dataset must be"),
         (["simulate", "--dataset", "tree", "--clients", "3", "--epsilon", "0"], "epsilon must be"),
         (["predict", "none.json", "none.csv"], "cannot be read as a model"),
+        (["report", "none.json"], "cannot be read"),
         (["keygen", "Lab A"], "name must be lower-case"),
         (["keygen", "lab-a", "--out", "/nowhere/at/all"], "No such file"),
     ],

@@ -99,5 +99,5 @@ def test_a_study_by_files_ends_with_exit_code_0_and_waits_with_3(study):
                     "--data", study / f"{name}.npz", "--yes")  # fmt: skip
     assert codes == {0, 3}
     assert json.loads(done.stdout)["survivors"] == NAMES
-    report = (study / "kits" / "server" / "results" / "files" / "report.md").read_text()
-    assert "lab-a, lab-b, lab-c" in report
+    report = (study / "kits" / "server" / "results" / "files" / "report.html").read_text()
+    assert all(f'"name":"{name}"' in report for name in NAMES)

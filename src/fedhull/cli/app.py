@@ -15,6 +15,7 @@ from fedhull.cli.embed import embed
 from fedhull.cli.federation import client, provision, server
 from fedhull.cli.keygen import keygen
 from fedhull.cli.plan import plan
+from fedhull.cli.report import report
 from fedhull.cli.reproduce import reproduce
 from fedhull.cli.simulate import predict, simulate
 from fedhull.errors import FedhullError, StillWaiting
@@ -35,6 +36,7 @@ app.command()(keygen)
 app.command()(provision)
 app.command()(server)
 app.command()(client)
+app.command()(report)
 app.command()(reproduce)
 app.add_typer(bench_app, name="bench")
 

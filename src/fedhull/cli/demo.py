@@ -14,13 +14,13 @@ from fedhull.cli.console import (
     prepare_kernels,
     print_json,
 )
-from fedhull.cli.simulate import print_simulation
+from fedhull.cli.simulate import print_simulation, save_simulation
 
 SITES, EPSILON = 4, 0.1
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--out", help="Folder for model and picture.")] = Path(
+    folder: Annotated[Path, typer.Option("--out", help="Folder for what comes of it.")] = Path(
         "fedhull-demo"
     ),
     seed: SeedOption = 1,
@@ -29,6 +29,7 @@ def demo(
     """Run a whole study: four sites, six kinds of cells, one site drops out."""
     from fedhull.data.tree import make_tree
     from fedhull.learn.model import save_model
+    from fedhull.report.content import page_to_json
     from fedhull.simulation.simulate import simulate
 
     folder = output_folder(folder)
@@ -46,15 +47,18 @@ def demo(
             switch_labels=True,
             drop="1@upload",
             baselines=True,
+            tradeoff=True,
             seed=seed,
             report=lambda trial, stage: status.update(f"Running the study: {stage}"),
         )
     trial = result.trials[0]
-    numbers = result.to_json()
+    page = page_to_json(result.page("A demonstration: four sites, six kinds of cells"))
+    numbers = result.to_json() | {"report": page}
     site = trial.session.sites[trial.survivors[0]]
     files = {"model": folder / "model.json", "picture": folder / "hulls.svg"}
     save_model(site.model, files["model"])
-    _draw(files["picture"], result, trial)
+    _draw(files["picture"], result)
+    report = save_simulation(numbers, folder)
     if json:
         print_json(numbers | {name: str(path) for name, path in files.items()})
         return
@@ -63,46 +67,21 @@ def demo(
         f"{site.name} calls the server's classes, in their order: "
         f"{', '.join(str(name) for _, name in sorted(site.names.items()))}.\n"
         f"Model, in the words of {site.name}: {files['model']}\n"
+        f"Report, to open in a browser: {report}\n"
         f"Picture of the decoded hulls: {files['picture']}\n"
         "Everything ran in this process, through the whole protocol; nothing left this machine.",
         highlight=False,
     )
 
 
-def _draw(path: Path, result: Any, trial: Any) -> None:
+def _draw(path: Path, result: Any) -> None:
     """The hulls as the server decoded them, each class in its colour, and the decision regions."""
-    import numpy as np
+    from fedhull import pl
+    from fedhull.report.disc_plot import new_figure, save_figure
 
-    from fedhull.disc.hull import minimal_hull
-    from fedhull.report.disc_plot import (
-        PALETTE,
-        draw_bins,
-        draw_disc,
-        draw_hull,
-        draw_regions,
-        new_figure,
-        save_figure,
-    )
-
-    figure = new_figure()
+    figure = new_figure(width=7.0)
     axes = figure.subplots()
     axes.set_title("What the server decoded from the sum, and what it learned", fontsize=11)
-    quantizer = result.geometry.quantizer
-    classes = sorted(set(trial.model.classes_.tolist()))
-    colors = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(classes)}
-    draw_regions(axes, trial.model, colors, result.geometry.radius)
-    draw_disc(axes, radius=result.geometry.radius)
-    of_label = {
-        label: name
-        for site in trial.session.sites.values()
-        for label, name in zip(site.session.label_of_class, site.holdings.classes, strict=False)
-    }
-    for label, bins in trial.session.outcome.aggregate.hulls.items():
-        corners = quantizer.decode(np.array(bins))
-        color = colors[of_label[label]]
-        draw_hull(axes, corners[minimal_hull(corners)], color=color)
-        draw_bins(axes, np.array(bins), quantizer, color)
-    for name, color in colors.items():
-        axes.plot([], [], "s", color=color, label=name)
-    axes.legend(loc="lower left", frameon=False, fontsize=8)
+    pl.boundaries(result.model, radius=result.geometry.radius, ax=axes)
+    pl.hulls(result, ax=axes)
     save_figure(figure, path)

@@ -136,7 +136,7 @@ def server(
     _print(
         f"The study is complete: {len(result['survivors'])} of {len(result['clients'])} sites.\n"
         f"Accuracy: {accuracy}.\n"
-        f"Model, result and audit log: {results}"
+        f"Model, result, report page and audit log: {results}"
     )
 
 
@@ -203,7 +203,7 @@ def client(
     _print(
         f"The study is complete. The model speaks of your classes: "
         f"{', '.join(map(str, result['classes'].values()))}.\n{own}"
-        f"Model, result and audit log: {results}"
+        f"Model, result, report page and audit log: {results}"
     )
 
 

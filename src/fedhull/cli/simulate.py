@@ -6,7 +6,14 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from fedhull.cli.console import JsonFlag, out, prepare_kernels, print_json, progress_bar
+from fedhull.cli.console import (
+    JsonFlag,
+    out,
+    output_folder,
+    prepare_kernels,
+    print_json,
+    progress_bar,
+)
 
 LabelOption = Annotated[str, typer.Option(help="Column (or obs key) that holds the classes.")]
 _STAGES = ("hulls", "protocol", "scoring")
@@ -56,24 +63,37 @@ def simulate(
     model: Annotated[
         Path | None, typer.Option("--model", help="Write the first trial's model here.")
     ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Folder for model, result and report page; without it fedhull-simulation, or with "
+            "--json none.",
+        ),
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Run a federated study over a data set, every message through the real protocol."""
     from fedhull.data.datasets import load_column, load_dataset
     from fedhull.data.files import read_curvature
     from fedhull.learn.model import save_model
+    from fedhull.report.content import page_to_json
     from fedhull.simulation.simulate import simulate as run
 
     prepare_kernels(quiet=json)
     column = partition.removeprefix("column:") if partition.startswith("column:") else None
     x, y = load_dataset(dataset, label, seed, without=column)
+    if folder is None and not json:
+        folder = Path("fedhull-simulation")
+    if folder is not None:
+        folder = output_folder(folder)
     owners: Any = partition if column is None else load_column(dataset, column)
     if clients is None:
         clients = 3 if column is None else len(set(owners.tolist()))
     if curvature is None:
         curvature = read_curvature(dataset)
     with progress_bar(quiet=json) as bar:
-        stages = len(_STAGES) + baselines
+        stages = len(_STAGES) + baselines + (folder is not None) / max(1, trials)
         task = bar.add_task("starting", total=max(1, trials) * stages)
 
         def report(trial: int, stage: str) -> None:
@@ -84,18 +104,23 @@ def simulate(
             method=method, grouping=grouping, guard=guard, label_code=label_code,
             partition=owners, switch_labels=switch_labels, trials=trials, seed=seed,
             test_size=test_size, split_seed=split_seed, baselines=baselines, drop=drop,
-            report=report,
+            tradeoff=folder is not None, report=report,
         )  # fmt: skip
-    numbers = result.to_json()
+    title = f"{Path(dataset).stem}, {clients} sites"
+    numbers = result.to_json() | {"report": page_to_json(result.page(title))}
     if model is not None:
         save_model(result.model, model)
         numbers["model"] = str(model)
+    if folder is not None:
+        save_model(result.model, folder / "model.json")
+        save_simulation(numbers, folder)
     if json:
         print_json(numbers)
         return
     print_simulation(numbers)
     if model is not None:
         out.print(f"Model: {model}", highlight=False)
+    out.print(f"Model, result and report page: {folder}", highlight=False, soft_wrap=True)
 
 
 def predict(
@@ -116,14 +141,25 @@ def predict(
         typer.echo(name)
 
 
+def save_simulation(numbers: dict[str, Any], folder: Path) -> Path:
+    """Write result.json and the report page into a folder."""
+    from fedhull.federation.kit import RESULT, write_json
+    from fedhull.federation.report import write_report
+
+    write_json(folder / RESULT, numbers)
+    return write_report(folder)
+
+
 def print_simulation(numbers: dict[str, Any]) -> None:
     """The result of a simulation as tables and sentences."""
+    from fedhull.report.words import DESCRIPTIONS
+
     table = Table(title="Accuracy on the test points, percent")
     for column in ("method", "mean", "± 95 %", "trials"):
         table.add_column(column, justify="left" if column == "method" else "right")
     for name, score in numbers["accuracy"].items():
         table.add_row(
-            _DESCRIPTIONS.get(name, name),
+            DESCRIPTIONS.get(name, name),
             f"{score['mean']:.2f}",
             f"{score['ci95']:.2f}" if len(score["trials"]) > 1 else "",
             str(len(score["trials"])),
@@ -145,16 +181,3 @@ def print_simulation(numbers: dict[str, Any]) -> None:
         + ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in numbers["seconds"].items()),
         highlight=False,
     )
-
-
-_DESCRIPTIONS = {
-    "FL": "FL, federated",
-    "C": "C, the same method on pooled data",
-    "CP": "CP, Poincaré SVM, pooled",
-    "CE": "CE, Euclidean SVM, pooled",
-    "FLP": "FLP, Poincaré SVM, federated (paper)",
-    "FLE": "FLE, Euclidean SVM, federated",
-    "CH-CP": "CH-CP, Poincaré SVM, pooled hulls",
-    "CH-CE": "CH-CE, Euclidean SVM, pooled hulls",
-    "majority": "always the largest class",
-}

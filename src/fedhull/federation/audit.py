@@ -39,6 +39,11 @@ class AuditLog:
             file.flush()
             os.fsync(file.fileno())
 
+    def total(self, direction: Literal["sent", "received"]) -> int:
+        """How many bytes have been noted."""
+        lines = [json.loads(line) for line in self.path.read_text().splitlines()]
+        return sum(line["bytes"] for line in lines if line["direction"] == direction)
+
 
 def _key(line: dict[str, Any]) -> tuple[Any, ...]:
     return line["peer"], line["direction"], line["step"], line["sha256"]

@@ -57,7 +57,7 @@ def use_consent(kit: Kit, results: Path) -> Holdings:
         raise NoConsent(
             "nobody here has agreed to a session; 'fedhull client' shows what would leave and asks"
         ) from None
-    consent = _read(taken)
+    consent = read_consent(taken)
     if consent.study != kit.study.hash.hex():
         raise NoConsent("the consent was given for another study file")
     holdings = load_holdings(kit.study, consent.data, consent.label)
@@ -75,7 +75,8 @@ def withdraw(kit: Kit) -> None:
     (kit.folder / CONSENT).unlink(missing_ok=True)
 
 
-def _read(path: Path) -> Consent:
+def read_consent(path: Path) -> Consent:
+    """The consent in a file."""
     try:
         content: Any = json.loads(path.read_text())
         return Consent(**content)

@@ -5,7 +5,7 @@ KIT/
   identity.pem      this participant's key, readable by its owner only; or identity.path, which
                     says where its owner keeps it
   consent.json      what somebody at this site has agreed to send; good for one session
-  results/RUN/      audit.jsonl, status.json, model.json, result.json, report.md
+  results/RUN/      audit.jsonl, status.json, model.json, result.json, report.html
 """
 
 import fcntl
@@ -24,7 +24,7 @@ from fedhull.protocol.study import Study
 STUDY, CONSENT, RESULTS = "study.toml", "consent.json", "results"
 IDENTITY, IDENTITY_ELSEWHERE = "identity.pem", "identity.path"
 AUDIT, STATUS = "audit.jsonl", "status.json"
-MODEL, RESULT, REPORT = "model.json", "result.json", "report.md"
+MODEL, RESULT, REPORT = "model.json", "result.json", "report.html"
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,9 @@ def read_text(path: Path) -> str:
         raise InvalidInput(f"{path} cannot be read: {reason}") from None
 
 
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
+def write_json(path: Path, content: Mapping[str, Any], mode: int = 0o644) -> None:
     """Write a JSON file in one go: whoever reads it finds all of it or nothing."""
-    write_bytes(path, (json.dumps(content, indent=1) + "\n").encode())
+    write_bytes(path, (json.dumps(content, indent=1) + "\n").encode(), mode)
 
 
 def write_bytes(path: Path, content: bytes, mode: int = 0o644) -> None:

@@ -10,21 +10,13 @@ from fedhull.federation.consent import use_consent
 from fedhull.federation.coordinator import Outcome, Report, run_study
 from fedhull.federation.engine import Engine
 from fedhull.federation.journal import Journal
-from fedhull.federation.kit import (
-    AUDIT,
-    MODEL,
-    REPORT,
-    RESULT,
-    STATUS,
-    Kit,
-    write_bytes,
-    write_json,
-)
-from fedhull.federation.report import to_markdown
+from fedhull.federation.kit import AUDIT, MODEL, RESULT, STATUS, Kit, write_json
+from fedhull.federation.report import coordinator_page, site_page, write_report
 from fedhull.federation.site import Site
 from fedhull.learn.model import save_model
 from fedhull.protocol.keys import Randomness
 from fedhull.protocol.server import ServerSession
+from fedhull.report.content import page_to_json
 
 INTERNAL_ERROR = "InternalError"
 
@@ -61,7 +53,7 @@ class SiteRun:
             self._journal.accepted.append(message)
             self._keep(self._journal)
             if self._site.done:
-                self._finish(self._site)
+                self._finish(self._site, last_words=len(reply or b""))
             if reply is not None:
                 self._audit.record("sent", step, reply, peer="coordinator")
             return reply, None
@@ -98,7 +90,8 @@ class SiteRun:
             site.receive(message)
         return site
 
-    def _finish(self, site: Site) -> None:
+    def _finish(self, site: Site, last_words: int) -> None:
+        up, down = self._audit.total("sent") + last_words, self._audit.total("received")
         save_model(site.model, self.results / MODEL)
         result = {
             "study": self._kit.study.name,
@@ -111,8 +104,10 @@ class SiteRun:
             "points_sent": site.holdings.points_sent,
             "points_held": site.holdings.points_held,
             "points_guarded": site.holdings.points_guarded,
+            "report": page_to_json(site_page(site, up, down)),
         }
-        write_json(self.results / RESULT, result)
+        write_json(self.results / RESULT, result, mode=0o600)  # it says which hulls are this site's
+        write_report(self.results)
         write_status(self.results, None, "the study is complete")
 
 
@@ -150,8 +145,9 @@ def coordinate(
 def save_outcome(outcome: Outcome, results: Path) -> None:
     """The coordinator's files at the end of a study."""
     save_model(outcome.model, results / MODEL)
-    write_json(results / RESULT, outcome.to_json())
-    write_bytes(results / REPORT, to_markdown(outcome).encode())
+    report = page_to_json(coordinator_page(outcome))
+    write_json(results / RESULT, outcome.to_json() | {"report": report})
+    write_report(results)
     write_status(results, None, "the study is complete")
 
 

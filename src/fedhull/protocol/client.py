@@ -49,9 +49,10 @@ class ClientSession:
     """One client in one session. Feed it the server's messages, send what it returns.
 
     `hulls` holds, for each of the client's classes in its own order, the bins of its hull. After
-    the upload, `label_of_class` says under which label each class was sent; after the end,
-    `result` holds what the server published, and `tally` makes the last message. With the
-    `randomness` of an earlier object and the same messages, a session takes the same course.
+    the upload, `label_of_class` says under which label each class was sent and `n_sums` how many
+    power sums it took; after the end, `result` holds what the server published, and `tally` makes
+    the last message. With the `randomness` of an earlier object and the same messages, a session
+    takes the same course.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class ClientSession:
         self.name = name
         self.state = ClientState.READY
         self.label_of_class: list[int] = []
+        self.n_sums = 0
         self.result: bytes | None = None
         self._identity = identity
         self._hulls = _checked_hulls(study, hulls)
@@ -181,7 +183,7 @@ class ClientSession:
         n_sums = self.study.sums_for(sum(s.bins for s in received.values()))
         labels = self._draw_labels(received)
         masked = self._masked_sums(n_sums, labels, received)
-        self._received, self.label_of_class = received, labels
+        self._received, self.label_of_class, self.n_sums = received, labels, n_sums
         self._view = _view_digest(self._session, self.study, received)
         self.state = ClientState.UPLOADED
         return m.Upload(
@@ -251,6 +253,11 @@ class ClientSession:
         self.result = message.result
         self._evaluators = sorted(message.evaluators)
         self.state = ClientState.DONE
+
+    @property
+    def survivors(self) -> list[str]:
+        """Who is in the sum, as this client has confirmed it."""
+        return self._survivors
 
     @property
     def may_tally(self) -> bool:

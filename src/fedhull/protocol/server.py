@@ -51,6 +51,7 @@ class Aggregate:
     vector: dict[int, int]
     hulls: dict[int, list[int]]
     survivors: list[str]
+    n_sums: int
 
 
 class ServerSession:
@@ -249,7 +250,8 @@ class ServerSession:
         vector = self._unmasked_vector(shares, vanished)
         hulls = self.study.coding.hulls(vector)
         self._check_labels(hulls)
-        self.aggregate = Aggregate(vector, hulls, survivors=sorted(self._uploads))
+        n_sums = len(next(iter(self._uploads.values())))
+        self.aggregate = Aggregate(vector, hulls, sorted(self._uploads), n_sums)
         self._unmaskers = sorted(shares)
         self.step = Step.DONE
         return {}

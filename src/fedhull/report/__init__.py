@@ -1,1 +1,1 @@
-"""What people look at: figures, and later the report page."""
+"""What people look at: figures, and the report page."""

@@ -10,12 +10,13 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from fedhull.disc.maps import geodesic
+from fedhull.disc.maps import geodesic, mobius_add
 from fedhull.disc.models import polar_to_poincare
 from fedhull.disc.quantize import Quantizer, hyperbolic_radius
+from fedhull.report.palette import PALETTE
 
-# Okabe and Ito's palette: told apart by colour-blind readers too
-PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000"]
+# What the rim is called in SVG files.
+RIM = "rim"
 
 
 def new_figure(width: float = 6.0, height: float = 6.0) -> Figure:
@@ -34,7 +35,7 @@ def save_figure(figure: Figure, path: Any) -> None:
 def draw_disc(axes: Any, curvature: float = 1.0, radius: float | None = None) -> None:
     """The disc's rim and, dashed, the circle of radius R."""
     rim = curvature**-0.5
-    axes.add_patch(Circle((0, 0), rim, fill=False, color="0.3", linewidth=1.0))
+    axes.add_patch(Circle((0, 0), rim, fill=False, color="0.3", linewidth=1.0, gid=RIM))
     if radius is not None:
         axes.add_patch(
             Circle((0, 0), radius, fill=False, color="0.6", linewidth=0.8, linestyle="--")
@@ -89,3 +90,69 @@ def draw_regions(
     image[inside] = shades
     extent = (-radius, radius, -radius, radius)
     axes.imshow(image, extent=extent, origin="lower", interpolation="none", zorder=0)
+
+
+def draw_boundaries(
+    axes: Any,
+    model: Any,
+    colors: Mapping[Any, str],
+    radius: float,
+    curvature: float = 1.0,
+    references: bool = False,
+    cells: int = 120,
+) -> None:
+    """The classifier's regions and boundaries within radius R as areas and lines: no pixels.
+
+    A class's region is shaded in steps, where it is the likeliest and where it has at least 50, 70
+    and 90 percent. With `references`, the reference points between neighbours and their geodesics.
+    """
+    ticks = np.linspace(-radius, radius, cells) * (1.0 + 4.0 / cells)
+    grid = np.stack(np.meshgrid(ticks, ticks), axis=-1)
+    norm = np.hypot(grid[..., 0], grid[..., 1])
+    # beyond R the values of the nearest point of the circle: contours cross it undisturbed
+    inside = grid * np.minimum(1.0, radius / np.maximum(norm, 1e-300))[..., None]
+    shares = model.predict_proba(inside.reshape(-1, 2)).reshape(cells, cells, -1)
+    logits = np.log(np.maximum(shares, 1e-300))
+    frame = Circle((0, 0), radius, transform=axes.transData)
+    for j, name in enumerate(model.classes_):
+        margin = logits[..., j] - np.delete(logits, j, axis=-1).max(axis=-1)
+        layers = [(margin, 0.0), *((shares[..., j], level) for level in (0.5, 0.7, 0.9))]
+        for values, level in layers:
+            if values.max() > level:
+                area = axes.contourf(
+                    ticks, ticks, values, [level, np.inf], colors=[colors[name]], alpha=0.08,
+                    zorder=0,
+                )  # fmt: skip
+                area.set_clip_path(frame)
+        if margin.min() < 0.0 < margin.max():
+            line = axes.contour(
+                ticks, ticks, margin, [0.0], colors="0.25", linewidths=0.8, zorder=1
+            )
+            line.set_clip_path(frame)
+    if references:
+        best = np.where(norm <= radius, shares.argmax(axis=-1), -1)
+        for p, w in _references(model, best):
+            _draw_reference(axes, p, w, curvature)
+
+
+def _references(model: Any, best: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Reference points and normals: between classes that touch in the grid `best`, or, for the
+    paper's SVM, of each class against the rest."""
+    if hasattr(model, "boundary"):
+        sides = [(best[1:], best[:-1]), (best[:, 1:], best[:, :-1])]
+        pairs = {
+            (int(min(i, j)), int(max(i, j)))
+            for a, b in sides
+            for i, j in np.unique(np.stack((a[a != b], b[a != b])), axis=1).T
+        }
+        found = [model.boundary(*model.classes_[[i, j]]) for i, j in sorted(pairs) if i >= 0]
+        return [(p, w) for p, w, _ in filter(None, found)]
+    scores = [scorer.score for scorer in getattr(model, "scorers_", [])]
+    return [(score.p, score.w) for score in scores if hasattr(score, "p")]
+
+
+def _draw_reference(axes: Any, p: np.ndarray, w: np.ndarray, curvature: float) -> None:
+    across = np.array([-w[1], w[0]]) / np.hypot(*w) / np.sqrt(curvature)
+    line = mobius_add(p, np.tanh(np.linspace(-8.0, 8.0, 201))[:, None] * across, curvature)
+    axes.plot(*line.T, color="0.25", linewidth=0.7, linestyle=":", zorder=2)
+    axes.plot(*p, "o", color="0.1", markersize=3, zorder=4)

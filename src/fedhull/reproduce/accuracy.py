@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from fedhull.data.datasets import load_dataset
-from fedhull.report.disc_plot import PALETTE, draw_disc, draw_regions, new_figure
+from fedhull.report.disc_plot import draw_disc, draw_regions, new_figure
+from fedhull.report.palette import PALETTE
 from fedhull.reproduce.finding import Finding, Table, Tell, counted, score
 from fedhull.simulation.simulate import simulate
 

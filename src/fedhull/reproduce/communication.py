@@ -5,7 +5,8 @@ import math
 from typing import Any
 
 from fedhull.data.synthetic import make_two_class
-from fedhull.report.disc_plot import PALETTE, new_figure
+from fedhull.report.disc_plot import new_figure
+from fedhull.report.palette import PALETTE
 from fedhull.reproduce.finding import Finding, Table, Tell, counted
 from fedhull.simulation.simulate import simulate
 

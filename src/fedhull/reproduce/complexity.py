@@ -3,7 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from fedhull.report.disc_plot import PALETTE, new_figure
+from fedhull.report.disc_plot import new_figure
+from fedhull.report.palette import PALETTE
 from fedhull.reproduce.finding import Finding, Table, Tell
 from fedhull.reproduce.hull_sizes import (
     FULL_SIZES,

@@ -7,7 +7,8 @@ import numpy as np
 
 from fedhull.data.datasets import load_dataset
 from fedhull.learn.methods import make_classifier
-from fedhull.report.disc_plot import PALETTE, new_figure
+from fedhull.report.disc_plot import new_figure
+from fedhull.report.palette import PALETTE
 from fedhull.reproduce.finding import Finding, Table, Tell, counted, score
 from fedhull.simulation.simulate import Simulation, simulate, summarize
 from fedhull.simulation.trial import Trial

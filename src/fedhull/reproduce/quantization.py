@@ -13,7 +13,8 @@ from fedhull.disc.epsilon_hull import epsilon_hull
 from fedhull.disc.hull import minimal_hull
 from fedhull.disc.maps import pairwise_distance
 from fedhull.disc.quantize import Quantizer
-from fedhull.report.disc_plot import PALETTE, draw_disc, draw_hull, new_figure
+from fedhull.report.disc_plot import draw_disc, draw_hull, new_figure
+from fedhull.report.palette import PALETTE
 from fedhull.reproduce.finding import Finding, Table, Tell, counted, score
 from fedhull.simulation.simulate import simulate
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from fedhull.data.synthetic import make_two_class
-from fedhull.report.disc_plot import PALETTE, new_figure
+from fedhull.report.disc_plot import new_figure
+from fedhull.report.palette import PALETTE
 from fedhull.reproduce.finding import Finding, Table, Tell, counted
 from fedhull.simulation.simulate import simulate, summarize
 

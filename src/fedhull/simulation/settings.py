@@ -31,6 +31,7 @@ class Settings:
     baselines: bool = False
     drop: str | None = None
     strength: float = 0.1
+    tradeoff: bool = False
 
     def __post_init__(self) -> None:
         check_count(self.clients, "clients", least=2)

@@ -4,6 +4,7 @@ import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from fedhull.data.partition import partition as deal_out
 from fedhull.disc.points import as_ball_points, check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.protocol.study import Geometry
+from fedhull.report.content import SimulationPage
+from fedhull.report.html import write_page
+from fedhull.simulation.report import simulation_page
 from fedhull.simulation.settings import Settings
 from fedhull.simulation.trial import Trial, run_trial
 
@@ -55,6 +59,14 @@ class Simulation:
             "points_guarded": float(np.mean([t.points_guarded for t in self.trials])),
         }
 
+    def page(self, title: str = "A simulated study") -> SimulationPage:
+        """What the report page shows."""
+        return simulation_page(self, title)
+
+    def write_report(self, path: str | Path, title: str = "A simulated study") -> None:
+        """Write the report page, one HTML file."""
+        write_page(self.page(title), path)
+
     def to_json(self) -> dict[str, Any]:
         """Plain numbers and words."""
         first = self.trials[0]
@@ -71,7 +83,8 @@ class Simulation:
             "dropped": self.settings.dropped[0],
             "survivors": len(first.survivors),
             "seconds": {
-                stage: sum(t.seconds[stage] for t in self.trials) for stage in first.seconds
+                stage: sum(t.seconds.get(stage, 0.0) for t in self.trials)
+                for stage in first.seconds
             },
             "settings": asdict(self.settings) | {"radius": self.geometry.radius},
             "versions": {name: version(name) for name in _LIBRARIES}
@@ -100,6 +113,7 @@ def simulate(
     baselines: bool = False,
     drop: str | None = None,
     strength: float = 0.1,
+    tradeoff: bool = False,
     report: Callable[[int, str], None] = lambda trial, stage: None,
 ) -> Simulation:
     """A federated study over points x (n, 2) of the disc with labels y (n,).
@@ -116,6 +130,7 @@ def simulate(
     baselines : also score the same method on pooled data, and the paper's methods.
     drop : "N@STEP", N sites vanish just before they send their message of that step.
     strength : λ of the paper's SVMs.
+    tradeoff : also score the first trial with wider and narrower bins, for the report.
     report : told before each stage, with the number of the trial.
 
     >>> from fedhull import make_tree, simulate
@@ -127,7 +142,7 @@ def simulate(
     name, column = _as_partition(partition, clients)
     settings = Settings(
         clients, epsilon, radius, curvature, method, grouping, guard, label_code, name,
-        switch_labels, trials, seed, test_size, split_seed, baselines, drop, strength,
+        switch_labels, trials, seed, test_size, split_seed, baselines, drop, strength, tradeoff,
     )  # fmt: skip
     x, y = check_data(x, y, "data")
     points, _ = as_ball_points(x, check_curvature(curvature), "x")

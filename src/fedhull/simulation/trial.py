@@ -17,7 +17,10 @@ from fedhull.federation.holdings import Holdings, make_hulls
 from fedhull.learn.grouping import share_matched
 from fedhull.learn.methods import make_classifier
 from fedhull.protocol.study import Geometry, Learning
+from fedhull.report.content import Testing, Tradeoff
+from fedhull.report.testing import count_tests
 from fedhull.simulation.settings import Settings
+from fedhull.simulation.tradeoff import sweep
 
 Report = Callable[[str], None]
 
@@ -38,7 +41,18 @@ class Trial:
     model: Any
     test: np.ndarray
     session: Rehearsal
+    testing: Testing
+    tradeoff: list[Tradeoff] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+
+    def leakage_at(self, epsilon: float) -> Tradeoff:
+        """What left and what it was good for, with the study's own bins."""
+        return Tradeoff(
+            epsilon=epsilon,
+            accuracy=self.accuracy["FL"],
+            points_sent=self.points_sent,
+            points_total=self.points_total,
+        )
 
 
 def run_trial(
@@ -68,7 +82,8 @@ def run_trial(
     rng = np.random.default_rng([settings.seed, number])
     with stage("hulls"):
         owner = owner_of(train, settings.seed + number)
-        holdings = _deal_out(x[train], y[train], owner, settings, geometry, rng)
+        orders = _class_orders(y[train], owner, settings, rng)
+        holdings = _deal_out(x[train], y[train], owner, orders, settings, geometry)
     with stage("protocol"):
         n_dropped, step = settings.dropped
         gone = rng.choice(list(holdings), n_dropped, replace=False).tolist()
@@ -92,8 +107,7 @@ def run_trial(
     truth = _true_classes(session)
     # from here on the model speaks the words that most sites use
     names = _names_of_groups(learned.groups, truth)
-    model = learned.model
-    model.classes_ = names[model.classes_]
+    model = _named(learned.model, learned.groups, truth)
     accuracy = {"FL": _score(model, x[test], y[test])}
     if settings.baselines:
         with stage("baselines"):
@@ -101,7 +115,7 @@ def run_trial(
             labels = names[np.repeat(learned.groups, [len(h) for h in learned.hulls])]
             accuracy |= _baselines(x, y, train, test, points, labels, settings)
     survivors = session.outcome.aggregate.survivors
-    return Trial(
+    trial = Trial(
         accuracy,
         points_sent=sum(map(len, learned.hulls)),
         points_total=sum(holdings[name].points_held for name in survivors),
@@ -114,20 +128,30 @@ def run_trial(
         model=model,
         test=test,
         session=session,
+        testing=count_tests(model, x[test], y[test], np.unique(y)),
         seconds=seconds,
     )
+    if settings.tradeoff and number == 0:
+        with stage("trade-off"):
+            others = sweep(
+                session.study,
+                survivors,
+                lambda other: _deal_out(x[train], y[train], owner, orders, settings, other),
+                lambda found, classes: _score(
+                    _named(found.model, found.groups, classes), x[test], y[test]
+                ),
+            )
+            trial.tradeoff = sorted(
+                [trial.leakage_at(geometry.epsilon), *others], key=lambda row: row.epsilon
+            )
+    return trial
 
 
-def _deal_out(
-    x: np.ndarray,
-    y: np.ndarray,
-    owner: np.ndarray,
-    settings: Settings,
-    geometry: Geometry,
-    rng: np.random.Generator,
-) -> dict[str, Holdings]:
-    """What each site holds."""
-    holdings = {}
+def _class_orders(
+    y: np.ndarray, owner: np.ndarray, settings: Settings, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """In which order each site numbers its classes."""
+    orders = []
     for i in range(settings.clients):
         mine = owner == i
         if not mine.any():
@@ -139,10 +163,25 @@ def _deal_out(
         if i < round(settings.switch_labels * settings.clients):
             # such a site numbers its classes in an order of its own
             classes = rng.permutation(classes)
-        holdings[f"site-{i + 1:04d}"] = make_hulls(
-            x[mine], y[mine], geometry, settings.guard, classes
+        orders.append(classes)
+    return orders
+
+
+def _deal_out(
+    x: np.ndarray,
+    y: np.ndarray,
+    owner: np.ndarray,
+    orders: list[np.ndarray],
+    settings: Settings,
+    geometry: Geometry,
+) -> dict[str, Holdings]:
+    """What each site holds."""
+    return {
+        f"site-{i + 1:04d}": make_hulls(
+            x[owner == i], y[owner == i], geometry, settings.guard, classes
         )
-    return holdings
+        for i, classes in enumerate(orders)
+    }
 
 
 def _true_classes(session: Rehearsal) -> list[Any]:
@@ -161,6 +200,12 @@ def _names_of_groups(groups: np.ndarray, truth: list[Any]) -> np.ndarray:
     for group, name in zip(groups.tolist(), truth, strict=True):
         members[group][name] += 1
     return np.array([counts.most_common(1)[0][0] for counts in members])
+
+
+def _named(model: Any, groups: np.ndarray, classes: list[Any]) -> Any:
+    """The model, with the names of its groups for classes."""
+    model.classes_ = _names_of_groups(groups, classes)[model.classes_]
+    return model
 
 
 def _baselines(

@@ -1,0 +1,221 @@
+"""All that a report page may show, as types: what has no field here cannot get onto a page.
+
+The coordinator's page has no place for points. A site's page has one, for the site's own; it is
+filled when the page is written and never stored in a result.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fedhull.disc.hull import minimal_hull
+from fedhull.disc.quantize import Quantizer
+from fedhull.errors import InvalidInput
+
+VERSION = 1
+
+
+class _Part(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """A part of a page: unknown fields are refused."""
+
+
+class Space(_Part, frozen=True, kw_only=True):
+    """The disc and its bins."""
+
+    epsilon: float
+    radius: float
+    curvature: float
+
+    @property
+    def quantizer(self) -> Quantizer:
+        """The bins."""
+        return Quantizer(self.epsilon, self.radius, self.curvature)
+
+
+class Hull(_Part, frozen=True, kw_only=True):
+    """A quantized hull: its label, the unnamed place in the order that the label belongs to, the
+    classifier's column for its class, its bins counter-clockwise."""
+
+    label: int
+    place: int
+    column: int
+    bins: list[int]
+
+
+class SiteLine(_Part, frozen=True, kw_only=True):
+    """A site and what became of it; counts of points only where whoever writes the page knows."""
+
+    name: str
+    fate: str
+    taking_part: bool
+    points_held: int | None = None
+    points_guarded: int | None = None
+    points_sent: int | None = None
+
+
+class Check(_Part, frozen=True, kw_only=True):
+    """Something that was checked, in words."""
+
+    words: str
+    passed: bool
+
+
+class Sums(_Part, frozen=True, kw_only=True):
+    """What travelled: so many power sums modulo a prime. Numbers beyond 2^53 are written out."""
+
+    n_sums: int
+    field_bits: int
+    modulus: str
+    label_code: str
+    labels: int
+
+
+class SharedBin(_Part, frozen=True, kw_only=True):
+    """A bin of the sum and how its value splits into label codes."""
+
+    bin: str
+    value: str
+    labels: list[int]
+    codes: list[str]
+
+
+class Score(_Part, frozen=True, kw_only=True):
+    """Test accuracy of a method in percent: mean, half width of the 95 % interval, trials."""
+
+    name: str
+    mean: float
+    ci95: float
+    trials: int
+
+
+class Reliability(_Part, frozen=True, kw_only=True):
+    """Test points on which the classifier was about equally sure: how sure, how often right."""
+
+    confidence: float
+    accuracy: float
+    points: int
+
+
+class Testing(_Part, frozen=True, kw_only=True):
+    """How test points were classified: counts, rows the true class, columns the predicted one."""
+
+    names: list[str]
+    confusion: list[list[int]]
+    reliability: list[Reliability]
+
+
+class Tradeoff(_Part, frozen=True, kw_only=True):
+    """The same study with another width of bins."""
+
+    epsilon: float
+    accuracy: float
+    points_sent: int
+    points_total: int
+
+
+class OwnPoints(_Part, frozen=True, kw_only=True):
+    """A site's own points, float32 pairs, and the classifier's column of each, one byte."""
+
+    xy: bytes
+    columns: bytes
+    of: int
+
+
+class Page(_Part, frozen=True, kw_only=True, tag_field="page"):
+    """What all pages show."""
+
+    version: int = VERSION
+    title: str
+    study_hash: str
+    made_at: str
+    made_by: str
+    space: Space
+    parameters: dict[str, str]
+    threshold: int
+    sites: list[SiteLine]
+    checks: list[Check]
+    classes: list[str]
+    model: dict[str, Any]
+    hulls: list[Hull]
+    sums: Sums
+    shared_bin: SharedBin | None = None
+    bytes_up: int | None = None
+    bytes_down: int | None = None
+    seconds: dict[str, float] = {}
+
+    @property
+    def points_sent(self) -> int:
+        """Corners of all hulls on the page."""
+        return sum(len(hull.bins) for hull in self.hulls)
+
+    @property
+    def n_in_sum(self) -> int:
+        """How many sites took part to the end of the upload."""
+        return sum(site.taking_part for site in self.sites)
+
+    @property
+    def n_gone(self) -> int:
+        """How many sites on the roster are not in the sum."""
+        return len(self.sites) - self.n_in_sum
+
+
+class CoordinatorPage(Page, frozen=True, kw_only=True, tag="coordinator"):
+    """What the coordinator has at the end of a study."""
+
+    correct: int | None
+    tested: int | None
+    evaluators: int
+
+
+class SitePage(Page, frozen=True, kw_only=True, tag="site"):
+    """What a site has: its own hulls, and, when the page is written, its own points."""
+
+    name: str
+    points_held: int
+    points_guarded: int
+    correct: int
+    tested: int
+    testing: Testing | None = None
+    points: OwnPoints | None = None
+
+
+class SimulationPage(Page, frozen=True, kw_only=True, tag="simulation"):
+    """What a simulation knows: the coordinator's view, and how well it does on test points."""
+
+    points_total: int
+    points_guarded: int
+    scores: list[Score]
+    testing: Testing
+    grouping_correct: float
+    tradeoff: list[Tradeoff] = []
+
+
+AnyPage = CoordinatorPage | SitePage | SimulationPage
+
+
+def page_to_json(page: AnyPage) -> dict[str, Any]:
+    """Plain values, for the `report` key of a result."""
+    return msgspec.to_builtins(page)
+
+
+def page_from_json(content: Any, name: str) -> AnyPage:
+    """The inverse of `page_to_json`, strictly checked."""
+    found = content.get("version") if isinstance(content, dict) else None
+    if found != VERSION:
+        raise InvalidInput(
+            f"{name} holds no report that this fedhull can show: version {VERSION} is needed, "
+            f"got {found!r}; run the study or simulation again"
+        )
+    try:
+        return msgspec.convert(content, AnyPage)
+    except msgspec.ValidationError as problem:
+        raise InvalidInput(f"the report in {name} is damaged: {problem}") from None
+
+
+def around(bins: Sequence[int], quantizer: Quantizer) -> list[int]:
+    """The bins of a hull, counter-clockwise."""
+    numbers = np.array(bins, dtype=np.int64)
+    corners = minimal_hull(quantizer.decode(numbers), quantizer.curvature)
+    return [int(number) for number in numbers[corners]]

@@ -1,0 +1,102 @@
+"""One self-contained HTML file: style, script and content inlined, no request to anywhere."""
+
+import base64
+import hashlib
+import json
+import re
+from functools import cache
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedhull.report import words
+from fedhull.report.content import AnyPage, OwnPoints
+from fedhull.report.palette import PALETTE
+from fedhull.report.steps import steps
+
+# In the order of their imports: a module uses only those before it.
+MODULES = (
+    "dom", "disc", "classifier", "scene", "paint", "viewer", "summary", "steps", "charts", "main",
+)  # fmt: skip
+# More of a site's own points than this, and every second, third, … is shown: a page stays small.
+MOST_POINTS = 200_000
+
+
+def write_page(page: AnyPage, path: str | Path) -> None:
+    """Write the page as one HTML file."""
+    Path(path).write_text(render(page), encoding="utf-8")
+
+
+def render(page: AnyPage) -> str:
+    """The page as HTML."""
+    style, script = _source("style.css"), _script()
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        f"img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    parts = {
+        "policy": policy,
+        "title": escape(page.title),
+        "style": style,
+        "content": _escaped_json(_content(page)),
+        "script": script,
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _source("page.html"))
+
+
+def own_points(x: ArrayLike, columns: ArrayLike) -> OwnPoints:
+    """A site's points (n, 2) and the classifier's column of each, as a page carries them."""
+    points = np.asarray(x, dtype="<f4")
+    column = np.minimum(columns, 255).astype(np.uint8)  # beyond, colours have long begun again
+    step = -(-len(points) // MOST_POINTS)
+    return OwnPoints(xy=points[::step].tobytes(), columns=column[::step].tobytes(), of=len(points))
+
+
+def _content(page: AnyPage) -> dict[str, Any]:
+    content: dict[str, Any] = msgspec.to_builtins(page)
+    quantizer = page.space.quantizer
+    content["space"] |= {"angles": quantizer.n_angles, "rings": quantizer.n_rings}
+    for hull in content["hulls"]:
+        # numbers of bins may be too large for JavaScript's, rings and sectors are not
+        rings, sectors = quantizer.ring_and_sector(hull.pop("bins"))
+        hull |= {"rings": rings.tolist(), "sectors": sectors.tolist()}
+    for score in content.get("scores", []):
+        score["name"] = words.DESCRIPTIONS.get(score["name"], score["name"])
+    return content | {
+        "kicker": words.kicker(page),
+        "lead": words.lead(page),
+        "figures": words.figures(page),
+        "seen": words.seen(page),
+        "hidden": words.hidden(page),
+        "unprotected": words.unprotected(page),
+        "steps": steps(page),
+        "palette": PALETTE,
+    }
+
+
+def _escaped_json(content: Any) -> str:
+    """JSON in plain ASCII that cannot end the script element it stands in."""
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    return re.sub("[<>&]", lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+@cache
+def _script() -> str:
+    """The modules one after the other, as one: imports and exports between them fall away."""
+    text = "\n".join(_source(f"{name}.js") for name in MODULES)
+    text = re.sub(r"^import [^;]*;\n", "", text, flags=re.MULTILINE)
+    return re.sub(r"^export ", "", text, flags=re.MULTILINE)
+
+
+@cache
+def _source(name: str) -> str:
+    return (files("fedhull.report") / "page" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,141 @@
+// Accuracy, confusion, calibration, trade-off, time: as much of it as the study knows.
+import { el, percent, svg, thousands } from "./dom.js";
+
+export function charts(content) {
+  return [accuracy, tradeoff, calibration, confusion, time].map((chart) => chart(content)).filter(Boolean);
+}
+
+const card = (title, note, ...body) => el("figure", { class: "card" },
+  el("figcaption", {}, el("h3", {}, title), note ? el("p", {}, note) : null), ...body);
+
+function accuracy(content) {
+  if (!content.scores) return content.tested ? counted(content) : null;
+  const { scores } = content, lowest = Math.min(...scores.map((score) => score.mean - score.ci95));
+  const left = Math.max(0, Math.floor(lowest / 10) * 10 - 5);
+  const at = (value) => 2 + 200 * (Math.min(100, value) - left) / (100 - left);
+  const note = scores.some((score) => score.trials > 1)
+    ? "Percent, mean and 95 % interval over the trials." : "Percent, one trial.";
+  return card("Accuracy on test points", note, el("table", { class: "scores" },
+    el("tbody", {}, scores.map((score, i) => scoreRow(score, i === 0, left, at)))));
+}
+
+/** A real study knows two numbers. */
+function counted({ page, correct, tested, evaluators }) {
+  const whose = page === "site" ? "that you held out"
+    : `that ${evaluators} sites had held out, which the coordinator knows as a sum`;
+  return card("Accuracy", `${thousands(correct)} of ${thousands(tested)} points ${whose} ` +
+    `are classified correctly: ${percent(correct / tested, 2)}.`);
+}
+
+function scoreRow({ name, mean, ci95, trials }, ours, left, at) {
+  const line = (x1, x2, kind) => svg("line", { x1, x2, y1: 7, y2: 7, class: kind });
+  const ticks = [25, 50, 75, 100].filter((tick) => tick > left);
+  return el("tr", { class: ours ? "ours" : null },
+    el("th", { scope: "row" }, name),
+    el("td", { class: "number" }, trials > 1 ? `${mean.toFixed(1)} ± ${ci95.toFixed(1)}` : mean.toFixed(1)),
+    el("td", { class: "bar" }, svg("svg", { viewBox: "0 0 204 14", "aria-hidden": "true" },
+      ticks.map((tick) => svg("line", { x1: at(tick), x2: at(tick), y1: 0, y2: 14, class: "tick" })),
+      line(2, at(mean), "stem"), line(at(mean - ci95), at(mean + ci95), "interval"),
+      svg("circle", { cx: at(mean), cy: 7, r: 3.5, class: "mark" }))));
+}
+
+function confusion({ testing }) {
+  if (!testing) return null;
+  const { names, confusion: counts } = testing;
+  const cell = (n, of, hit) => {
+    const title = `${thousands(n)} of ${thousands(of)}`;
+    const node = el("td", { class: hit ? "number hit" : "number", title }, n ? thousands(n) : "·");
+    node.style.setProperty("--share", of ? (n / of).toFixed(3) : 0);
+    return node;
+  };
+  const row = (name, i) => {
+    const of = counts[i].reduce((a, b) => a + b, 0);
+    return el("tr", {}, el("th", { scope: "row" }, name), counts[i].map((n, j) => cell(n, of, i === j)));
+  };
+  const heads = names.map((name) => el("th", { scope: "col" }, el("span", {}, name)));
+  return card("Confusion matrix", "Test points: rows are the true class, columns the predicted one.",
+    el("div", { class: "scroll", tabindex: 0 }, el("table", { class: "confusion" },
+      el("thead", {}, el("tr", {}, el("td", {}), heads)), el("tbody", {}, names.map(row)))));
+}
+
+/** A chart with two axes, {name, from, to, ticks, text} each; x and y map values to places. */
+function frame(label, across, up, height, bottom) {
+  const width = 380, left = 62, right = 20, top = 12;
+  const x = (value) => left + (width - left - right) * (value - across.from) / (across.to - across.from);
+  const y = (value) => height - bottom - (height - bottom - top) * (value - up.from) / (up.to - up.from);
+  const text = (place, words, kind = null) => svg("text", { "text-anchor": "middle", class: kind, ...place }, words);
+  const node = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": label },
+    up.ticks.map((value) => [
+      svg("line", { x1: left, x2: width - right, y1: y(value), y2: y(value), class: "grid" }),
+      text({ x: left - 7, y: y(value) + 4, "text-anchor": "end" }, up.text(value)),
+    ]),
+    across.ticks.map((value) => text({ x: x(value), y: height - bottom + 17 }, across.text(value))),
+    text({ x: (left + width - right) / 2, y: height - 5 }, across.name, "axis"),
+    text({ transform: `translate(11 ${(height - bottom + top) / 2}) rotate(-90)` }, up.name, "axis"));
+  return { node, x, y };
+}
+
+const curve = (points) => svg("path", {
+  class: "curve", d: points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join(""),
+});
+
+const mark = ([cx, cy], r, kind, title) =>
+  svg("circle", { cx, cy, r, class: kind }, svg("title", {}, title));
+
+function calibration({ testing }) {
+  if (!testing?.reliability.length) return null;
+  const { reliability } = testing, total = reliability.reduce((sum, level) => sum + level.points, 0);
+  const axis = { from: 0, to: 1, ticks: [0, 0.2, 0.4, 0.6, 0.8, 1], text: (value) => percent(value, 0) };
+  const { node, x, y } = frame("Calibration curve", { ...axis, name: "how sure the classifier is" },
+    { ...axis, name: "how often it is right" }, 260, 40);
+  const place = (level) => [x(level.confidence), y(level.accuracy)];
+  node.append(svg("line", { x1: x(0), y1: y(0), x2: x(1), y2: y(1), class: "ideal" }),
+    curve(reliability.map(place)),
+    ...reliability.map((level) => mark(place(level), 3 + 7 * Math.sqrt(level.points / total), "mark",
+      `${thousands(level.points)} points: ${percent(level.confidence)} sure, ${percent(level.accuracy)} right`)));
+  const off = reliability.reduce((sum, level) => sum + level.points * Math.abs(level.accuracy - level.confidence), 0);
+  return card("Calibration",
+    `On the dotted line probabilities are what they say. Mean gap: ${percent(off / total)}.`, node);
+}
+
+/** Two panels over the same widths of bins: what wide ones cost, and what they save. */
+function tradeoff({ tradeoff: rows, space }) {
+  if (!rows?.length) return null;
+  const widths = rows.map((row) => Math.log10(row.epsilon)), room = 0.12;
+  const across = {
+    from: Math.min(...widths) - room, to: Math.max(...widths) + room,
+    text: (value) => String(Number((10 ** value).toPrecision(2))),
+  };
+  const panel = (name, step, value, last) => {
+    const values = rows.map(value);
+    const from = Math.max(0, Math.floor((Math.min(...values) - step / 4) / step) * step);
+    const to = Math.min(100, Math.ceil((Math.max(...values) + step / 4) / step) * step);
+    const up = { name, from, to, ticks: [from, (from + to) / 2, to], text: (v) => `${Number(v.toFixed(1))} %` };
+    const below = last ? { ticks: widths, name: "width of a bin, ε" } : { ticks: [], name: "" };
+    const { node, x, y } = frame(name, { ...across, ...below }, up, last ? 165 : 140, last ? 40 : 12);
+    const places = rows.map((row, i) => [x(widths[i]), y(value(row))]);
+    node.append(curve(places), ...rows.map((row, i) => {
+      const here = row.epsilon === space.epsilon;
+      return mark(places[i], here ? 5.5 : 3.5, here ? "mark here" : "mark",
+        `ε = ${row.epsilon}: accuracy ${row.accuracy.toFixed(1)} %, ` +
+        `${thousands(row.points_sent)} of ${thousands(row.points_total)} points sent`);
+    }));
+    return node;
+  };
+  return card("Accuracy and leakage", "The first trial with narrower and wider bins: wide ones send fewer " +
+    "corners, and each tells less. The ring is this study.",
+    panel("accuracy", 10, (row) => row.accuracy, false),
+    panel("points sent", 5, (row) => 100 * row.points_sent / row.points_total, true));
+}
+
+function time({ seconds }) {
+  const stages = Object.entries(seconds), most = Math.max(...stages.map(([, s]) => s));
+  if (!stages.length) return null;
+  const row = ([name, s]) => {
+    const bar = el("span", { class: "length" });
+    bar.style.width = `${(100 * s / most).toFixed(1)}%`;
+    return el("tr", {}, el("th", { scope: "row" }, name),
+      el("td", { class: "number" }, s.toFixed(s < 0.01 ? 3 : 2)), el("td", { class: "bar" }, bar));
+  };
+  return card("Time", "Seconds for each stage.", el("table", { class: "time" }, el("tbody", {}, stages.map(row))));
+}

@@ -1,0 +1,132 @@
+// The protocol step by step, with this study's hulls and numbers.
+import { el, svg, thousands } from "./dom.js";
+import { add, minus } from "./disc.js";
+import { inks, paint, polygon } from "./paint.js";
+
+export function makeStepper(scene, content) {
+  const { steps } = content, picture = el("div", { class: "picture" });
+  const text = el("div", { class: "telling", "aria-live": "polite" });
+  const tabs = steps.map((step, i) => el("button", { type: "button", onclick: () => go(i) },
+    el("span", {}, String(i + 1)), el("em", {}, step.title)));
+  const back = el("button", { type: "button", onclick: () => go(stepper.at - 1) }, "← Back");
+  const next = el("button", { type: "button", class: "main", onclick: () => go(stepper.at + 1) }, "Next →");
+  const stepper = { at: 0, go: (i) => go(i) };
+  const go = (i) => {
+    stepper.at = Math.max(0, Math.min(steps.length - 1, i));
+    const step = steps[stepper.at];
+    tabs.forEach((tab, j) => tab.setAttribute("aria-current", j === stepper.at ? "step" : "false"));
+    back.disabled = stepper.at === 0;
+    next.disabled = stepper.at === steps.length - 1;
+    text.replaceChildren(
+      el("h3", {}, `${stepper.at + 1}. ${step.title}`), el("p", {}, step.words),
+      el("dl", { class: "facts" }, step.facts.map(([value, label]) =>
+        el("div", {}, el("dt", {}, value), el("dd", {}, label)))));
+    picture.replaceChildren(PICTURES[step.picture](scene, content));
+  };
+  go(0);
+  const keys = { ArrowLeft: -1, ArrowRight: 1 };
+  const element = el("div", {
+    class: "stepper",
+    onkeydown: (event) => { if (keys[event.key]) { go(stepper.at + keys[event.key]); event.preventDefault(); } },
+  },
+    el("nav", { "aria-label": "Steps" }, tabs), picture,
+    el("div", { class: "words" }, text, el("div", { class: "buttons" }, back, next)));
+  return Object.assign(stepper, { element, redraw: () => go(stepper.at) });
+}
+
+const SIDE = 340;
+
+const PICTURES = {
+  hull: (scene) => disc(scene, onePlace(scene), { hulls: true, corners: true, points: true }),
+  bins: closeUp,
+  codes: labelCodes,
+  sums: maskedSums,
+  decoded: (scene) => disc(scene, scene.hulls, { hulls: true, bins: true, plain: true }),
+  grouped: (scene) => disc(scene, scene.hulls, { hulls: true, bins: true, names: true }),
+  boundary: (scene) => disc(scene, scene.hulls, { hulls: true, faint: true, regions: true, boundaries: true }),
+};
+
+/** The hulls of one place in the order: one site's, whichever it is. */
+function onePlace({ hulls }) {
+  return hulls.filter((hull) => hull.place === hulls[0].place);
+}
+
+function disc(scene, hulls, layers, view = {}) {
+  const ratio = Math.min(window.devicePixelRatio || 1, 2);
+  const side = SIDE * ratio;
+  const canvas = el("canvas", { width: side, height: side, role: "img", "aria-label": "The disc at this step" });
+  const theme = inks(document.body);
+  const whole = { centre: [0, 0], scale: SIDE / 2 - 2, x: SIDE / 2, y: SIDE / 2, ratio, ...view };
+  paint(canvas.getContext("2d"), { ...scene, hulls }, whole, { columns: [], ...layers }, theme);
+  return canvas;
+}
+
+/** The outermost corner of one site's hulls, so near that its bin and those around it can be seen. */
+function closeUp(scene) {
+  const { grid } = scene, hulls = onePlace(scene);
+  const [ring, sector] = hulls.flatMap((hull) => hull.rings.map((ring, i) => [ring, hull.sectors[i]]))
+    .reduce((outermost, corner) => (corner[0] > outermost[0] ? corner : outermost));
+  const view = { centre: grid.centre(ring, sector), scale: Math.max(SIDE / 2 - 2, 150 / grid.width) };
+  const canvas = disc(scene, hulls, { hulls: true, bins: true, points: true }, view);
+  const context = canvas.getContext("2d");
+  context.strokeStyle = inks(document.body).muted;
+  context.globalAlpha = 0.35;
+  context.lineWidth = 0.7;
+  for (let r = Math.max(1, ring - 12); r <= ring + 4; r++) {
+    for (let s = sector - 14; s <= sector + 14; s++) {
+      polygon(context, { ...view, x: SIDE / 2, y: SIDE / 2 }, grid.outline(r, s));
+      context.stroke();
+    }
+  }
+  return canvas;
+}
+
+/** How the number in one bin of the sum splits into codes. */
+function labelCodes(scene, { shared_bin: shared, sums }) {
+  if (!shared) return ownLabels(scene, sums);
+  return el("div", { class: "split" },
+    el("p", {}, "In the sum, bin ", el("b", {}, grouped(shared.bin)), " holds the number"),
+    el("p", { class: "big" }, grouped(shared.value)),
+    el("p", {}, shared.labels.length === 1 ? "which is the code of one label:"
+      : `which is a sum of ${shared.labels.length} codes, in one way only:`),
+    pairTable(shared.labels.map((label, i) => [`label ${label + 1}`, grouped(shared.codes[i])])));
+}
+
+/** A site knows the labels of its own classes only. */
+function ownLabels({ hulls, classes }, { labels }) {
+  return el("div", { class: "split" },
+    el("p", {}, `Of the ${labels} labels, your classes were sent under`),
+    pairTable(hulls.map((hull) => [classes[hull.column].name, `label ${hull.label + 1}`])));
+}
+
+const pairTable = (rows) => el("table", {}, el("tbody", {}, rows.map(([name, value]) =>
+  el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "number" }, value)))));
+
+const grouped = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ",");
+
+/** Rows of noise that add up to something: an illustration, the masks themselves are nobody's to see. */
+function maskedSums(scene, { sites, sums }) {
+  const names = sites.filter((site) => site.taking_part).slice(0, 5).map((site) => site.name);
+  const cells = 13, width = 18, row = 34, left = 96, height = (names.length + 2) * row + 8;
+  const label = "Masked sums of the sites add up to the sum";
+  const draw = svg("svg", { viewBox: `0 0 ${SIDE} ${height}`, role: "img", "aria-label": label });
+  let state = 7;
+  const noise = () => { state = (state * 48271) % 2147483647; return state / 2147483647; };
+  const line = (name, y, kind) => {
+    const short = name.length > 14 ? `${name.slice(0, 13)}…` : name;
+    draw.append(svg("text", { x: 0, y: y + 17, class: "label" }, short));
+    for (let i = 0; i < cells; i++) {
+      draw.append(svg("rect", {
+        x: left + i * (width + 1), y: y + 2, width, height: row - 12, rx: 2, class: kind,
+        opacity: kind === "noise" ? 0.15 + 0.8 * noise() : i % 4 === 1 ? 1 : 0.22,
+      }));
+    }
+  };
+  names.forEach((name, i) => line(name, i * row, "noise"));
+  const y = names.length * row + 6;
+  draw.append(svg("line", { x1: 0, x2: left + cells * (width + 1), y1: y - 5, y2: y - 5, class: "rule" }));
+  line("the sum", y, "clear");
+  const size = `${thousands(sums.n_sums)} numbers modulo ${grouped(sums.modulus)}; the shades are made up`;
+  draw.append(svg("text", { x: 0, y: y + 2 * row - 12, class: "label small" }, size));
+  return draw;
+}

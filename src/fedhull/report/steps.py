@@ -1,0 +1,123 @@
+"""The method, step by step, told with a study's own numbers."""
+
+from typing import Any
+
+from fedhull.report.content import AnyPage, CoordinatorPage, SitePage
+from fedhull.report.words import size
+
+
+def steps(page: AnyPage) -> list[dict[str, Any]]:
+    """For each step: which picture, a title, a paragraph, the numbers that matter."""
+    return [
+        _hull(page), _bins(page), _codes(page), _sums(page),
+        _decoded(page), _grouped(page), _boundary(page),
+    ]  # fmt: skip
+
+
+def _step(picture: str, title: str, words: str, *facts: tuple[str, str]) -> dict[str, Any]:
+    return {"picture": picture, "title": title, "words": words, "facts": facts}
+
+
+def _hull(page: AnyPage) -> dict[str, Any]:
+    facts = []
+    if isinstance(page, SitePage):
+        facts = [
+            (f"{page.points_held:,}", "points went into your hulls"),
+            (f"{page.points_guarded:,}", "of them were left out by the guard"),
+        ]
+    elif not isinstance(page, CoordinatorPage):
+        facts = [
+            (f"{page.points_total:,}", "points held by the sites in the sum"),
+            (f"{page.points_guarded:,}", "of them were left out by the guard"),
+        ]
+    return _step(
+        "hull",
+        "A hull around each class",
+        "Each site wraps the points of each of its classes in a convex hull. Its edges are "
+        "geodesics, the straight lines of the disc. The points inside are needed no more: they "
+        "never leave the site. Before that, the guard leaves out points that stand apart.",
+        *facts,
+    )
+
+
+def _bins(page: AnyPage) -> dict[str, Any]:
+    return _step(
+        "bins",
+        "Corners become bins",
+        f"The disc is cut into numbered bins; two points of one bin are at most "
+        f"{page.space.epsilon:g} apart. Of each corner only the number of its bin is kept, and the "
+        f"hull of the bins' centres is what the site works with from here on.",
+        (f"{page.space.quantizer.n_bins:,}", "bins"),
+        (f"{page.points_sent:,}", "corners of "
+         + ("your hulls" if isinstance(page, SitePage) else "all hulls")),
+    )  # fmt: skip
+
+
+def _codes(page: AnyPage) -> dict[str, Any]:
+    sums = page.sums
+    return _step(
+        "codes",
+        "Each hull gets a secret label",
+        "The sites agree on a random order among themselves, hidden from the server, and each "
+        "takes the labels of its place in that order. A label has a code, a number chosen so that "
+        "sums of codes can be taken apart again. A site writes the code of a hull's label into "
+        "each of the hull's bins.",
+        (f"{sums.labels:,}", "labels for all sites"),
+        (sums.label_code, "label code"),
+    )
+
+
+def _sums(page: AnyPage) -> dict[str, Any]:
+    facts = [(f"{page.sums.n_sums:,}", f"power sums of {page.sums.field_bits} bits, by each site")]
+    if page.bytes_up is not None:
+        whose = "you" if isinstance(page, SitePage) else "a site, at most,"
+        facts.append((size(page.bytes_up), f"sent by {whose} in all steps"))
+    return _step(
+        "sums",
+        "Masked sums travel, once",
+        "Nearly all bins are empty, so a site sends a few power sums of its vector instead of the "
+        "vector. To each it adds masks that look random and cancel only in the sum over all sites. "
+        "Shares of the masks' keys let the others finish if a site vanishes.",
+        *facts,
+    )
+
+
+def _decoded(page: AnyPage) -> dict[str, Any]:
+    if isinstance(page, SitePage):
+        facts = [(f"{len(page.hulls):,}", "of the hulls are yours")]
+    else:
+        facts = [
+            (f"{len({b for hull in page.hulls for b in hull.bins}):,}", "bins that are not empty"),
+            (f"{len(page.hulls):,}", "hulls, known by their labels"),
+        ]
+    return _step(
+        "decoded",
+        "The server takes the sum apart",
+        "The server adds what it received. From the sum it finds the bins that are not empty, and "
+        "from the number in each the labels there. Bins with the same label are one hull. It is "
+        "exact: what comes out is what the sites put in, but not whose is whose.",
+        *facts,
+    )
+
+
+def _grouped(page: AnyPage) -> dict[str, Any]:
+    return _step(
+        "grouped",
+        "Hulls find their classes",
+        "One site's “class 1” may be another's “class 2”. Hulls that lie on each other belong "
+        "together, and the hulls of one place in the order are all of different classes. So the "
+        "server assigns each to a class, without knowing any class's name.",
+        (f"{len(page.classes):,}", "classes"),
+        (page.parameters.get("grouping", ""), "grouping"),
+    )
+
+
+def _boundary(page: AnyPage) -> dict[str, Any]:
+    return _step(
+        "boundary",
+        "A classifier for everybody",
+        "The corners, each with its class, train the classifier. The server publishes it together "
+        "with the class of each label. A site knows its own labels, so it names the classes in its "
+        "own words, and nobody else learns them.",
+        (page.parameters.get("method", ""), "method"),
+    )

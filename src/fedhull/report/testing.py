@@ -1,0 +1,55 @@
+"""How a classifier did on test points, as counts: no point is kept."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fedhull.report.content import Reliability, Testing
+
+_LEVELS = 10
+
+
+def count_tests(model: Any, x: np.ndarray, y: np.ndarray, classes: np.ndarray) -> Testing:
+    """Confusion and reliability of a model on points x (n, 2) with classes y (n,), out of the
+    sorted `classes`, which also hold the model's own."""
+    probabilities = model.predict_proba(x)
+    predicted = model.classes_[probabilities.argmax(axis=1)]
+    confusion = np.zeros((len(classes), len(classes)), dtype=int)
+    np.add.at(confusion, (np.searchsorted(classes, y), np.searchsorted(classes, predicted)), 1)
+    sure, right = probabilities.max(axis=1), predicted == y
+    level = np.minimum((sure * _LEVELS).astype(int), _LEVELS - 1)
+    reliability = [
+        Reliability(
+            confidence=float(sure[level == i].mean()),
+            accuracy=float(right[level == i].mean()),
+            points=int((level == i).sum()),
+        )
+        for i in np.unique(level)
+    ]
+    return Testing(
+        names=[str(name) for name in classes],
+        confusion=confusion.tolist(),
+        reliability=reliability,
+    )
+
+
+def pool_tests(tests: Sequence[Testing]) -> Testing:
+    """Several tests over the same classes as one."""
+    levels: dict[int, list[Reliability]] = {}
+    for part in (r for test in tests for r in test.reliability):
+        levels.setdefault(min(int(part.confidence * _LEVELS), _LEVELS - 1), []).append(part)
+    return Testing(
+        names=tests[0].names,
+        confusion=np.sum([test.confusion for test in tests], axis=0).tolist(),
+        reliability=[_pooled(parts) for _, parts in sorted(levels.items())],
+    )
+
+
+def _pooled(parts: Sequence[Reliability]) -> Reliability:
+    weights = [part.points for part in parts]
+    return Reliability(
+        confidence=float(np.average([part.confidence for part in parts], weights=weights)),
+        accuracy=float(np.average([part.accuracy for part in parts], weights=weights)),
+        points=sum(weights),
+    )

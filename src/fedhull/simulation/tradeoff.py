@@ -1,0 +1,55 @@
+"""The same trial with wider and narrower bins: what accuracy a smaller leakage costs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fedhull.errors import TooManyBins
+from fedhull.federation.coordinator import Learned, learn
+from fedhull.federation.holdings import Holdings
+from fedhull.protocol.server import Aggregate
+from fedhull.protocol.study import Geometry, Study
+from fedhull.report.content import Tradeoff
+
+# How much narrower or wider than the study's own.
+_FACTORS = (0.1, 3.0, 10.0, 30.0)
+
+
+def sweep(
+    study: Study,
+    survivors: Sequence[str],
+    holdings_at: Callable[[Geometry], Mapping[str, Holdings]],
+    score: Callable[[Learned, list[Any]], float],
+) -> list[Tradeoff]:
+    """For each width of bins, what the survivors would send and how well the server would learn
+    from it. The protocol is left out: the server decodes exactly what the sites send.
+
+    `score` tells how good what was learned is, given the class of each hull.
+    """
+    rows = []
+    for factor in _FACTORS:
+        epsilon = float(f"{study.geometry.epsilon * factor:.6g}")
+        geometry = msgspec.structs.replace(study.geometry, epsilon=epsilon)
+        try:
+            at_epsilon = msgspec.structs.replace(study, geometry=geometry)
+        except TooManyBins:
+            continue
+        holdings = holdings_at(geometry)
+        taking_part = [holdings[name] for name in survivors]
+        hulls: dict[int, list[int]] = {}
+        classes: dict[int, Any] = {}
+        for place, held in enumerate(taking_part):
+            for j, (name, bins) in enumerate(zip(held.classes, held.hulls, strict=True)):
+                label = place * study.labels.classes + j
+                hulls[label], classes[label] = sorted(bins), name
+        learned = learn(at_epsilon, Aggregate({}, hulls, list(survivors), n_sums=0))
+        rows.append(
+            Tradeoff(
+                epsilon=epsilon,
+                accuracy=score(learned, [classes[label] for label in learned.labels]),
+                points_sent=sum(held.points_sent for held in taking_part),
+                points_total=sum(held.points_held for held in taking_part),
+            )
+        )
+    return rows

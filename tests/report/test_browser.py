@@ -1,0 +1,360 @@
+"""The page in a real browser: it draws, moves as the geometry says, loads nothing, runs no data."""
+
+import itertools
+import json
+import shutil
+
+import msgspec
+import numpy as np
+import pytest
+
+from fedhull import distance, make_tree, mobius_add, simulate
+from fedhull.report.content import page_from_json
+from fedhull.report.html import own_points, write_page
+
+pytestmark = pytest.mark.slow
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+PATIENCE = 120  # seconds until a condition that should come true is an error
+SWITCHES = [
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--window-size=1280,900",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    if CHROMIUM is None or shutil.which("chromedriver") is None:
+        pytest.skip("no Chromium here: apt-get install chromium chromium-driver")
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for switch in (*SWITCHES, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(switch)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    yield driver
+    driver.quit()
+
+
+class Opened:
+    """A page that is open in the browser."""
+
+    def __init__(self, driver, path, width=1280, height=900):
+        self.driver, self.path = driver, path
+        driver.get("about:blank")
+        for log in ("browser", "performance"):
+            driver.get_log(log)  # what earlier pages left there
+        self.resize(width, height)
+        driver.get(path.as_uri())
+        self.until("document.body.dataset.ready === 'true'")
+        self.settle()
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(f"return {script}", *arguments)
+
+    def until(self, condition):
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        WebDriverWait(self.driver, PATIENCE).until(lambda _: self.run(condition))
+
+    def settle(self):
+        self.until("window.fedhull.viewer.settled")
+
+    def resize(self, width, height, dark=False):
+        command = self.driver.execute_cdp_cmd
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        command("Emulation.setDeviceMetricsOverride", metrics)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        still = {"name": "prefers-reduced-motion", "value": "no-preference"}
+        command("Emulation.setEmulatedMedia", {"features": [scheme, still]})
+
+    @property
+    def centre(self):
+        return np.array(self.run("fedhull.viewer.view.centre"))
+
+    @property
+    def canvas(self):
+        return self.driver.find_element("css selector", ".stage canvas")
+
+    def place(self, x, y):
+        """The place in the unit disc of a pixel, counted from the canvas' corner."""
+        view = self.run("fedhull.viewer.view")
+        return np.array([(x - view["x"]) / view["scale"], (view["y"] - y) / view["scale"]])
+
+    def actions(self):
+        from selenium.webdriver import ActionChains
+
+        self.run("document.querySelector('.stage').scrollIntoView({block: 'center'})")
+        return ActionChains(self.driver, duration=0)
+
+    def at(self, x, y):
+        """What Selenium wants: an offset from the canvas' middle."""
+        half = self.run("fedhull.viewer.canvas.clientWidth") / 2
+        return self.canvas, round(x - half), round(y - half)
+
+    def drag(self, start, end):
+        moves = self.actions().move_to_element_with_offset(*self.at(*start)).click_and_hold()
+        for share in (0.3, 0.6, 1.0):
+            way = np.array(start) + share * (np.array(end) - start)
+            moves = moves.move_to_element_with_offset(*self.at(*np.round(way)))
+        moves.release().perform()
+        self.settle()
+
+    def pixels(self, colour):
+        """How many of the canvas' pixels have nearly this colour."""
+        wanted = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+        return self.run(
+            """((canvas, wanted) => {
+                const context = canvas.getContext("2d");
+                const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+                const off = (i) => wanted.reduce((d, c, j) => d + Math.abs(data[i + j] - c), 0);
+                let n = 0;
+                for (let i = 0; i < data.length; i += 4) n += off(i) < 30;
+                return n;
+            })(fedhull.viewer.canvas, arguments[0])""",
+            wanted,
+        )
+
+    def click(self, selector):
+        node = self.driver.find_element("css selector", selector)
+        self.run("arguments[0].scrollIntoView({block: 'center'})", node)
+        node.click()
+
+    def complaints(self):
+        # "rendering" is advice on speed, about the pixels that `pixels` reads
+        log = self.driver.get_log("browser")
+        return [entry["message"] for entry in log if entry["source"] != "rendering"]
+
+    def requests(self):
+        events = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
+        return [
+            event["params"]["request"]["url"]
+            for event in events
+            if event["method"] == "Network.requestWillBeSent"
+        ]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture
+def study(chromium, simulated, folder):
+    path = folder / "simulation.html"
+    simulated.write_report(path, "<i>Hostile</i>")
+    return Opened(chromium, path)
+
+
+@pytest.mark.parametrize("who", ["server", "lab-a"])
+def test_pages_of_a_real_study_load_without_complaints_or_requests(chromium, federated, who):
+    path = federated[who] / "report.html"
+    opened = Opened(chromium, path)
+    assert opened.complaints() == []
+    assert opened.requests() == [path.as_uri()]
+    assert opened.pixels("#0072B2") > 200
+    assert opened.run("document.querySelectorAll('#summary li, #results figure').length") > 12
+
+
+def test_names_from_data_are_shown_and_not_run(study):
+    assert study.complaints() == []
+    assert study.requests() == [study.path.as_uri()]
+    assert study.run("window.hacked") is None
+    shown = study.run("document.getElementById('classes').textContent")
+    assert "<script>window.hacked = 1</script>" in shown
+    assert "onerror='window.hacked = 1'" in shown
+    assert study.run("document.querySelector('h1').textContent") == "<i>Hostile</i>"
+    assert study.run("document.images.length") == 0
+
+
+def test_the_policy_stops_scripts_that_are_not_the_pages_own(study):
+    study.run(
+        """(() => {
+            const script = document.createElement("script");
+            script.textContent = "window.hacked = 1";
+            document.body.append(script);
+        })()"""
+    )
+    assert study.run("window.hacked") is None
+    assert any("Content Security Policy" in words for words in study.complaints())
+
+
+def test_dragging_is_a_mobius_translation_that_keeps_the_grabbed_point_under_the_pointer(study):
+    middle = study.run("fedhull.viewer.canvas.clientWidth") / 2
+    ways = [((middle, middle), (middle + 150, middle - 90)), ((200, 260), (420, 300))]
+    for start, end in ways:
+        before = study.centre
+        grabbed = mobius_add(before, study.place(*np.round(start)))
+        study.drag(start, end)
+        after = study.centre
+        assert np.abs(after - before).max() > 0.1
+        assert mobius_add(-after, grabbed) == pytest.approx(study.place(*np.round(end)), abs=2e-3)
+        for point in np.random.default_rng(0).uniform(-0.45, 0.45, (20, 2)):
+            # the study's disc has curvature −2, the page draws the unit disc
+            expected = np.sqrt(2.0) * mobius_add(-after / np.sqrt(2.0), point, curvature=2.0)
+            assert study.run("fedhull.viewer.see(arguments[0]).place", point.tolist()) == (
+                pytest.approx(expected, abs=1e-9)
+            )
+
+
+def test_distances_do_not_change_on_the_way(study):
+    points = np.random.default_rng(1).uniform(-0.45, 0.45, (2, 2))
+    study.drag((300, 300), (450, 350))
+    places = [study.run("fedhull.viewer.see(arguments[0]).place", p.tolist()) for p in points]
+    apart = distance(*points, curvature=2.0) * np.sqrt(2.0)
+    assert distance(*np.array(places)) == pytest.approx(apart, rel=1e-9)
+
+
+def test_scrolling_zooms_about_the_pointer_and_out_again(study):
+    spot = np.array([420.0, 250.0])
+    before = study.place(*spot)
+    study.actions().move_to_element_with_offset(*study.at(*spot)).perform()
+    wheel = """fedhull.viewer.canvas.dispatchEvent(new WheelEvent("wheel",
+        {deltaY: arguments[0], clientX: arguments[1], clientY: arguments[2], cancelable: true}))"""
+    corner = study.run(
+        "(({left, top}) => [left, top])(fedhull.viewer.canvas.getBoundingClientRect())"
+    )
+    study.run(wheel, -400, *(spot + corner).tolist())
+    study.settle()
+    assert study.run("fedhull.viewer.view.zoom") == pytest.approx(np.e)
+    assert study.place(*spot) == pytest.approx(before, abs=5e-3)
+    study.run(wheel, 4000, *(spot + corner).tolist())
+    study.settle()
+    assert study.run("fedhull.viewer.view.zoom") == 1
+
+
+def test_a_double_click_brings_a_point_to_the_middle_and_reset_brings_all_back(study):
+    point = mobius_add(study.centre, study.place(430, 240))
+    study.actions().move_to_element_with_offset(*study.at(430, 240)).double_click().perform()
+    study.until("Math.hypot(...fedhull.viewer.view.centre) > 0.05 && fedhull.viewer.settled")
+    assert study.centre == pytest.approx(point, abs=5e-3)
+    study.click("button[aria-label^='Back']")
+    study.until("Math.hypot(...fedhull.viewer.view.centre) === 0 && fedhull.viewer.settled")
+
+
+def test_the_keyboard_reaches_and_moves_the_disc(study):
+    from selenium.webdriver import Keys
+
+    study.canvas.send_keys(Keys.ARROW_RIGHT, "+")
+    study.settle()
+    assert study.centre[0] > 0.05
+    assert study.run("fedhull.viewer.view.zoom") > 1
+    assert study.run("document.querySelector('.readout').textContent") != ""
+    study.canvas.send_keys("0")
+    study.until("Math.hypot(...fedhull.viewer.view.centre) === 0")
+    study.run("document.getElementById('top').scrollIntoView()")
+    reached = set()
+    for _ in range(40):
+        study.driver.switch_to.active_element.send_keys(Keys.TAB)
+        reached.add(study.run("document.activeElement.tagName"))
+    assert {"CANVAS", "INPUT", "BUTTON"} <= reached
+
+
+def test_hovering_tells_place_classes_and_bin_but_no_site(study):
+    corner = np.array(study.run("fedhull.scene.hulls[0].corners[0]")) / np.sqrt(2.0)
+    x, y = study.run("fedhull.viewer.see(arguments[0]).pixel", corner.tolist())
+    study.actions().move_to_element_with_offset(*study.at(x, y)).perform()
+    told = study.run("document.querySelector('.readout').textContent")
+    assert "from the origin" in told
+    assert "bin " in told
+    assert "site" not in told
+
+
+def test_classes_and_layers_can_be_switched(study):
+    colour = study.run("fedhull.scene.classes[fedhull.scene.rank[0]].colour")
+    before = study.pixels(colour)
+    assert before > 200
+    study.click("#classes input")
+    study.settle()
+    assert study.pixels(colour) < before / 10
+    study.click("#classes input")
+    study.settle()
+    assert study.pixels(colour) == before
+    for number in range(1, study.run("document.querySelectorAll('#layers input').length") + 1):
+        study.click(f"#layers label:nth-of-type({number}) input")
+    study.settle()
+    assert study.pixels(colour) < before / 10
+    assert study.complaints() == []
+
+
+def test_the_stepper_tells_seven_steps(study):
+    titles = []
+    for _ in range(7):
+        titles.append(study.run("document.querySelector('.telling h3').textContent"))
+        assert study.run("document.querySelector('.picture').childElementCount") == 1
+        if len(titles) < 7:
+            study.click(".words button.main")
+    assert [title[0] for title in titles] == list("1234567")
+    assert len(set(titles)) == 7
+    assert study.run("document.querySelector('.words button.main').disabled")
+    assert study.complaints() == []
+
+
+@pytest.mark.parametrize("method", ["lorentz", "poincare-svm", "euclidean-svm"])
+@pytest.mark.parametrize("lineages", [1, 3])
+def test_the_pages_classifier_is_pythons(chromium, folder, method, lineages):
+    data = make_tree(500, lineages=lineages, seed=2)
+    result = simulate(
+        data.x / np.sqrt(2.0), data.y, clients=2, epsilon=0.1, method=method, curvature=2.0,
+        guard="none",
+    )  # fmt: skip
+    result.write_report(folder / "classifier.html")
+    opened = Opened(chromium, folder / "classifier.html")
+    points = np.random.default_rng(0).uniform(-0.45, 0.45, (40, 2))
+    shown = opened.run("arguments[0].map(fedhull.probabilities)", points.tolist())
+    assert np.array(shown) == pytest.approx(result.model.predict_proba(points), abs=1e-7)
+    assert opened.complaints() == []
+
+
+def test_reference_points_are_the_models(study, simulated):
+    for reference in study.run("fedhull.scene.references"):
+        first, second = simulated.model.classes_[reference["of"]]
+        p, w, _ = simulated.model.boundary(first, second)
+        assert np.array(reference["point"]) == pytest.approx(np.sqrt(2.0) * p, abs=1e-9)
+        across = np.array([-w[1], w[0]])
+        ends = [mobius_add(np.sqrt(2.0) * p, (1 - 1e-12) * side * across) for side in (1, -1)]
+        either_way = itertools.permutations(reference["ends"])
+        assert min(np.abs(np.array(found) - ends).max() for found in either_way) < 1e-5
+
+
+@pytest.mark.parametrize("width", [360, 768])
+def test_nothing_is_wider_than_a_small_screen(chromium, study, federated, width):
+    for path in (study.path, federated["lab-a"] / "report.html"):
+        opened = Opened(chromium, path, width, 800)
+        assert opened.run("document.documentElement.scrollWidth") <= width
+        assert opened.run("fedhull.viewer.canvas.clientWidth") > 0.8 * min(width, 480)
+        assert opened.pixels(opened.run("fedhull.scene.classes[0].colour")) > 50
+
+
+def test_dark_paper_is_dark(study):
+    paper = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]"
+    assert study.run(paper) > 200
+    study.resize(1280, 900, dark=True)
+    study.until(f"{paper} < 60")
+    study.settle()
+    assert study.pixels("#1b1f23") > 100  # the disc was drawn anew
+
+
+def test_a_site_with_a_hundred_thousand_points(chromium, federated, folder):
+    page = page_from_json(
+        json.loads((federated["lab-a"] / "result.json").read_text())["report"], "it"
+    )
+    data = make_tree(100_000, seed=4)
+    inside = np.hypot(*data.x.T) < page.space.radius
+    columns = [page.classes.index(name) for name in data.y[inside]]
+    path = folder / "large.html"
+    write_page(msgspec.structs.replace(page, points=own_points(data.x[inside], columns)), path)
+    assert path.stat().st_size < 3_000_000
+    opened = Opened(chromium, path)
+    assert opened.run("fedhull.scene.points.columns.length") == inside.sum()
+    colour = opened.run("fedhull.scene.classes[0].colour")
+    before = opened.pixels(colour)
+    opened.drag((300, 300), (420, 380))
+    assert opened.complaints() == []
+    assert opened.pixels(colour) > 200
+    opened.click("#layers label:last-of-type input")
+    opened.settle()
+    assert opened.pixels(colour) < before
