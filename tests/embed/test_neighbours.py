@@ -19,6 +19,8 @@ from fedhull.embed.layout import _gradient, layout
 from fedhull.embed.neighbours import NeighbourEmbedder
 from fedhull.embed.quality import measure_quality
 from fedhull.errors import InvalidInput
+from fedhull.reproduce.lung import CLASSES, SUBSETS
+from fedhull.simulation.simulate import simulate
 
 
 def islands(n=120, seed=0):
@@ -207,3 +209,17 @@ def test_olsson_is_as_good_as_the_published_embedding(data_dir):
         cells, labels = Cells(file["features"], file["feature_names"].tolist()), file["labels"]
     points = NeighbourEmbedder().fit_transform(cells)
     assert measure_quality(cells.x, points, labels)["knn_disc"] >= 90
+
+
+@pytest.mark.slow
+def test_lung_studies_beat_the_papers_in_all_six_subsets_of_its_table(data_dir):
+    raw = lung()
+    points = NeighbourEmbedder().fit_transform(raw.cells)
+    for classes, (_, _, federated, _) in SUBSETS.values():
+        kept = np.isin(raw.labels, CLASSES[classes])
+        result = simulate(
+            points[kept], raw.labels[kept], clients=3, epsilon=0.01, trials=3, baselines=True
+        )
+        ours, majority = (result.accuracy[name]["mean"] for name in ("FL", "majority"))
+        assert ours > float(federated.split()[0])
+        assert ours > majority
