@@ -52,19 +52,22 @@ class Plan(NamedTuple):
 
 @partial(jax.jit, donate_argnums=(0, 1))
 def step(
-    weights: Parameters, moments: optax.OptState, key: Array, batch: Batch, plan: Plan
+    weights: Parameters, moments: optax.OptState, noise: ArrayLike, batch: Batch, plan: Plan
 ) -> tuple[Parameters, optax.OptState, Array]:
     """Weights and Adam's moments after one step on a batch, and the loss before it."""
-    value, gradient = jax.value_and_grad(loss)(weights, key, batch, plan)
+    value, gradient = jax.value_and_grad(loss)(weights, noise, batch, plan)
     change, moments = ADAM.update(gradient, moments)
     return {name: w - plan.rate * change[name] for name, w in weights.items()}, moments, value
 
 
-def loss(weights: Parameters, key: Array, batch: Batch, plan: Plan) -> Array:
-    """The mean over the batch's cells of −log p(cell|z) + β·KL + weight·cross-entropy, shape ()."""
+def loss(weights: Parameters, noise: ArrayLike, batch: Batch, plan: Plan) -> Array:
+    """The mean over the batch's cells of −log p(cell|z) + β·KL + weight·cross-entropy, shape ().
+
+    noise : (n, 2), standard normal, makes the sample z.
+    """
     k = jnp.exp(weights["log_curvature"]) if "log_curvature" in weights else plan.curvature
     mean, log_sigma = encode(weights, batch.features, k)
-    vector = jnp.exp(log_sigma) * jax.random.normal(key, mean.shape, mean.dtype)
+    vector = jnp.exp(log_sigma) * noise
     z = take_back(boost(lay_out(vector, k), mean, k), k)
     divergence = log_density_of_vector(vector, log_sigma, k) - log_density_of_vector(z, 0.0, k)
     total = plan.kl_weight * divergence - log_likelihood(weights, jnp.sqrt(k) * z, batch)

@@ -48,7 +48,7 @@ class Settings:
     hidden: int = 300
     curvature: float = 1.0
     learn_curvature: bool = False
-    kl_weight: float = 1.0
+    kl_weight: float = 2.0
     label_weight: float = 10.0
     steps: int = 1500
     batch: int = 64

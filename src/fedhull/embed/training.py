@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from fedhull.embed.cells import Matrix
-from fedhull.embed.network import Observations, Settings, Weights
+from fedhull.embed.network import DIMENSION, Observations, Settings, Weights
 from fedhull.errors import InvalidInput, MissingExtra
 
 Tell = Callable[[int, int, str], None]
@@ -40,7 +40,7 @@ def train(
     if epochs == 0:
         return {key: np.array(weights[key], dtype=np.float32) for key in sorted(weights)}
     try:
-        import jax
+        import jax.numpy as jnp
 
         from fedhull.embed.loss import Batch, Plan, fresh_moments, step
     except ImportError as problem:
@@ -49,8 +49,8 @@ def train(
         ) from problem
 
     total = epochs * _batches(len(data), settings.batch)
-    key = jax.random.key(seed)
-    now = {name: jax.numpy.asarray(w, dtype=np.float32) for name, w in weights.items()}
+    rng = np.random.default_rng([seed, 1])
+    now = {name: jnp.asarray(w, dtype=np.float32) for name, w in weights.items()}
     moments = fresh_moments(now)
     for i, rows in enumerate(_shuffled(len(data), settings.batch, epochs, seed)):
         done = span[0] + (span[1] - span[0]) * i / total
@@ -61,7 +61,9 @@ def train(
             curvature=np.float32(settings.curvature),
         )
         batch = Batch(*_rows(data, rows))
-        now, moments, value = step(now, moments, jax.random.fold_in(key, i), batch, plan)
+        # NumPy's noise is the same in all versions of JAX, and JAX's takes seconds to compile
+        noise = rng.standard_normal((len(rows), DIMENSION), dtype=np.float32)
+        now, moments, value = step(now, moments, noise, batch, plan)
         if tell is not None and ((i + 1) * epochs % total == 0):
             tell((i + 1) * epochs // total, epochs, f"loss {float(value):.1f}")
     trained = {name: np.array(now[name]) for name in sorted(now)}
