@@ -208,6 +208,7 @@ def test_scaling_gives_mean_zero_and_deviation_one(continuous, cells):
         ({"hidden": 0}, "hidden must be at least 1, got 0"),
         ({"steps": -1}, "steps must be at least 0, got -1"),
         ({"learning_rate": 0.0}, "learning_rate must be > 0, got 0.0"),
+        ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
         ({"likelihood": "poisson"}, "likelihood must be one of"),
         ({"curvature": 0}, "curvature must be a number k > 0"),
     ],

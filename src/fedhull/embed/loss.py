@@ -33,10 +33,11 @@ ADAM = optax.chain(optax.clip_by_global_norm(_LARGEST_GRADIENT), optax.scale_by_
 
 
 class Batch(NamedTuple):
-    """Some cells: scaled features; counts and totals, or neither; labels, or none."""
+    """Some cells: features for the encoder; targets for the decoder, which are counts if there are
+    totals, and scaled features otherwise; labels, or none."""
 
     features: ArrayLike
-    counts: ArrayLike | None = None
+    targets: ArrayLike
     totals: ArrayLike | None = None
     labels: ArrayLike | None = None
 
@@ -91,9 +92,9 @@ def log_likelihood(weights: Parameters, z: Array, batch: Batch) -> Array:
     of the space's own length 1/√k."""
     hidden = jax.nn.relu(z @ weights["decoder_hidden"] + weights["decoder_hidden_bias"])
     output = hidden @ weights["decoder_output"] + weights["decoder_output_bias"]
-    if batch.counts is None or batch.totals is None:
-        return gaussian(batch.features, output, weights["log_dispersion"])
-    return negative_binomial(batch.counts, batch.totals, output, weights["log_dispersion"])
+    if batch.totals is None:
+        return gaussian(batch.targets, output, weights["log_dispersion"])
+    return negative_binomial(batch.targets, batch.totals, output, weights["log_dispersion"])
 
 
 def gaussian(x: ArrayLike, mean: Array, log_variance: Array) -> Array:

@@ -60,7 +60,7 @@ def train(
             label_weight=np.float32(settings.label_weight),
             curvature=np.float32(settings.curvature),
         )
-        batch = Batch(*_rows(data, rows))
+        batch = Batch(*_rows(data, rows, settings.dropout, rng))
         # NumPy's noise is the same in all versions of JAX, and JAX's takes seconds to compile
         noise = rng.standard_normal((len(rows), DIMENSION), dtype=np.float32)
         now, moments, value = step(now, moments, noise, batch, plan)
@@ -100,13 +100,16 @@ def _shuffled(cells: int, batch: int, epochs: int, seed: int) -> Iterator[np.nda
 
 
 def _rows(
-    data: Observations, rows: np.ndarray
-) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+    data: Observations, rows: np.ndarray, dropout: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
     """The dense batch of some rows; only so much of the data is ever dense."""
-    features = (_dense(data.features, rows) - data.scaling.mean) / data.scaling.scale
+    scaled = (_dense(data.features, rows) - data.scaling.mean) / data.scaling.scale
+    scaled = scaled.astype(np.float32)
+    # a share of the features is hidden from the encoder, never from the decoder's likelihood
+    seen = rng.random(scaled.shape, dtype=np.float32) >= dropout
     return (
-        features.astype(np.float32),
-        None if data.counts is None else _dense(data.counts, rows).astype(np.float32),
+        scaled * seen / np.float32(1.0 - dropout),
+        scaled if data.counts is None else _dense(data.counts, rows).astype(np.float32),
         None if data.totals is None else data.totals[rows].astype(np.float32),
         None if data.labels is None else data.labels[rows].astype(np.int32),
     )
