@@ -33,10 +33,11 @@ ADAM = optax.chain(optax.clip_by_global_norm(_LARGEST_GRADIENT), optax.scale_by_
 
 
 class Batch(NamedTuple):
-    """Some cells: scaled features; counts and totals, or neither; labels, or none."""
+    """Some cells: features for the encoder; targets for the decoder, which are counts if there are
+    totals, and scaled features otherwise; labels, or none."""
 
     features: ArrayLike
-    counts: ArrayLike | None = None
+    targets: ArrayLike
     totals: ArrayLike | None = None
     labels: ArrayLike | None = None
 
@@ -52,19 +53,22 @@ class Plan(NamedTuple):
 
 @partial(jax.jit, donate_argnums=(0, 1))
 def step(
-    weights: Parameters, moments: optax.OptState, key: Array, batch: Batch, plan: Plan
+    weights: Parameters, moments: optax.OptState, noise: ArrayLike, batch: Batch, plan: Plan
 ) -> tuple[Parameters, optax.OptState, Array]:
     """Weights and Adam's moments after one step on a batch, and the loss before it."""
-    value, gradient = jax.value_and_grad(loss)(weights, key, batch, plan)
+    value, gradient = jax.value_and_grad(loss)(weights, noise, batch, plan)
     change, moments = ADAM.update(gradient, moments)
     return {name: w - plan.rate * change[name] for name, w in weights.items()}, moments, value
 
 
-def loss(weights: Parameters, key: Array, batch: Batch, plan: Plan) -> Array:
-    """The mean over the batch's cells of −log p(cell|z) + β·KL + weight·cross-entropy, shape ()."""
+def loss(weights: Parameters, noise: ArrayLike, batch: Batch, plan: Plan) -> Array:
+    """The mean over the batch's cells of −log p(cell|z) + β·KL + weight·cross-entropy, shape ().
+
+    noise : (n, 2), standard normal, makes the sample z.
+    """
     k = jnp.exp(weights["log_curvature"]) if "log_curvature" in weights else plan.curvature
     mean, log_sigma = encode(weights, batch.features, k)
-    vector = jnp.exp(log_sigma) * jax.random.normal(key, mean.shape, mean.dtype)
+    vector = jnp.exp(log_sigma) * noise
     z = take_back(boost(lay_out(vector, k), mean, k), k)
     divergence = log_density_of_vector(vector, log_sigma, k) - log_density_of_vector(z, 0.0, k)
     total = plan.kl_weight * divergence - log_likelihood(weights, jnp.sqrt(k) * z, batch)
@@ -88,9 +92,9 @@ def log_likelihood(weights: Parameters, z: Array, batch: Batch) -> Array:
     of the space's own length 1/√k."""
     hidden = jax.nn.relu(z @ weights["decoder_hidden"] + weights["decoder_hidden_bias"])
     output = hidden @ weights["decoder_output"] + weights["decoder_output_bias"]
-    if batch.counts is None or batch.totals is None:
-        return gaussian(batch.features, output, weights["log_dispersion"])
-    return negative_binomial(batch.counts, batch.totals, output, weights["log_dispersion"])
+    if batch.totals is None:
+        return gaussian(batch.targets, output, weights["log_dispersion"])
+    return negative_binomial(batch.targets, batch.totals, output, weights["log_dispersion"])
 
 
 def gaussian(x: ArrayLike, mean: Array, log_variance: Array) -> Array:

@@ -39,7 +39,8 @@ class Settings:
 
     `counts` and `likelihood` are the data's choice when None: raw counts get the negative binomial,
     other features the Gaussian. `steps` gradient steps are made in `fit`, rounded up to whole
-    epochs: small data need as many as large.
+    epochs: small data need as many as large. `dropout` is the share of features that the encoder
+    does not see in a step, so that it places cells it was not fitted to as well.
     """
 
     n_genes: int = 2000
@@ -48,11 +49,12 @@ class Settings:
     hidden: int = 300
     curvature: float = 1.0
     learn_curvature: bool = False
-    kl_weight: float = 1.0
+    kl_weight: float = 2.0
     label_weight: float = 10.0
     steps: int = 1500
     batch: int = 64
     learning_rate: float = 1e-3
+    dropout: float = 0.3
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -62,6 +64,8 @@ class Settings:
                 raise InvalidInput(f"{name} must be at least {least}, got {getattr(self, name)}")
         if self.learning_rate <= 0:
             raise InvalidInput(f"learning_rate must be > 0, got {self.learning_rate}; try 0.001")
+        if not 0 <= self.dropout < 1:
+            raise InvalidInput(f"dropout must be in [0, 1), got {self.dropout}; try 0.3")
         if self.likelihood not in (None, *LIKELIHOODS):
             raise InvalidInput(
                 f"likelihood must be one of {', '.join(LIKELIHOODS)}, got {self.likelihood!r}"

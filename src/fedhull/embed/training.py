@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from fedhull.embed.cells import Matrix
-from fedhull.embed.network import Observations, Settings, Weights
+from fedhull.embed.network import DIMENSION, Observations, Settings, Weights
 from fedhull.errors import InvalidInput, MissingExtra
 
 Tell = Callable[[int, int, str], None]
@@ -40,7 +40,7 @@ def train(
     if epochs == 0:
         return {key: np.array(weights[key], dtype=np.float32) for key in sorted(weights)}
     try:
-        import jax
+        import jax.numpy as jnp
 
         from fedhull.embed.loss import Batch, Plan, fresh_moments, step
     except ImportError as problem:
@@ -49,8 +49,8 @@ def train(
         ) from problem
 
     total = epochs * _batches(len(data), settings.batch)
-    key = jax.random.key(seed)
-    now = {name: jax.numpy.asarray(w, dtype=np.float32) for name, w in weights.items()}
+    rng = np.random.default_rng([seed, 1])
+    now = {name: jnp.asarray(w, dtype=np.float32) for name, w in weights.items()}
     moments = fresh_moments(now)
     for i, rows in enumerate(_shuffled(len(data), settings.batch, epochs, seed)):
         done = span[0] + (span[1] - span[0]) * i / total
@@ -60,8 +60,10 @@ def train(
             label_weight=np.float32(settings.label_weight),
             curvature=np.float32(settings.curvature),
         )
-        batch = Batch(*_rows(data, rows))
-        now, moments, value = step(now, moments, jax.random.fold_in(key, i), batch, plan)
+        batch = Batch(*_rows(data, rows, settings.dropout, rng))
+        # NumPy's noise is the same in all versions of JAX, and JAX's takes seconds to compile
+        noise = rng.standard_normal((len(rows), DIMENSION), dtype=np.float32)
+        now, moments, value = step(now, moments, noise, batch, plan)
         if tell is not None and ((i + 1) * epochs % total == 0):
             tell((i + 1) * epochs // total, epochs, f"loss {float(value):.1f}")
     trained = {name: np.array(now[name]) for name in sorted(now)}
@@ -98,13 +100,16 @@ def _shuffled(cells: int, batch: int, epochs: int, seed: int) -> Iterator[np.nda
 
 
 def _rows(
-    data: Observations, rows: np.ndarray
-) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+    data: Observations, rows: np.ndarray, dropout: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
     """The dense batch of some rows; only so much of the data is ever dense."""
-    features = (_dense(data.features, rows) - data.scaling.mean) / data.scaling.scale
+    scaled = (_dense(data.features, rows) - data.scaling.mean) / data.scaling.scale
+    scaled = scaled.astype(np.float32)
+    # a share of the features is hidden from the encoder, never from the decoder's likelihood
+    seen = rng.random(scaled.shape, dtype=np.float32) >= dropout
     return (
-        features.astype(np.float32),
-        None if data.counts is None else _dense(data.counts, rows).astype(np.float32),
+        scaled * seen / np.float32(1.0 - dropout),
+        scaled if data.counts is None else _dense(data.counts, rows).astype(np.float32),
         None if data.totals is None else data.totals[rows].astype(np.float32),
         None if data.labels is None else data.labels[rows].astype(np.int32),
     )
