@@ -3,17 +3,16 @@
 JAX is loaded when training starts, and only then.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import ceil, cos, pi
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from fedhull.embed.cells import Matrix
+from fedhull.embed.embedder import Tell
 from fedhull.embed.network import DIMENSION, Observations, Settings, Weights
 from fedhull.errors import InvalidInput, MissingExtra
-
-Tell = Callable[[int, int, str], None]
 
 
 def train(
