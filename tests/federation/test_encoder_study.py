@@ -21,7 +21,14 @@ from fedhull.embed.network import flatten
 from fedhull.embed.training import train
 from fedhull.engines.files import answer_files, serve_files
 from fedhull.engines.memory import MemoryEngine
-from fedhull.errors import BadMessage, BelowThreshold, InvalidInput, NoConsent, OutOfTurn
+from fedhull.errors import (
+    BadIdentity,
+    BadMessage,
+    BelowThreshold,
+    InvalidInput,
+    NoConsent,
+    OutOfTurn,
+)
 from fedhull.federation.consent import load_training_cells
 from fedhull.federation.encoder_site import EncoderSite, read_start
 from fedhull.federation.journal import Journal
@@ -178,7 +185,7 @@ def test_a_mean_that_is_none_is_refused(tmp_path, mean):
 
 
 def test_cells_that_cannot_be_trained_on_are_refused_before_anything_is_sent(tmp_path):
-    kits, data = make_encoder_kits(tmp_path, NAMES)
+    kits, _ = make_encoder_kits(tmp_path, NAMES)
     kit = Kit.open(kits / "lab-a")
     start = make_start()
     for cells, words in [
@@ -194,10 +201,10 @@ def test_the_start_must_be_the_one_that_the_study_names(tmp_path):
     study = Kit.open(kits / "lab-a").study
     with pytest.raises(InvalidInput, match="not the encoder that the study starts from"):
         read_start(study, make_start(seed=5).to_bytes())
+    draft = encoder_draft(NAMES).replace('""', f'"{"0" * 64}"', 1)
     with pytest.raises(InvalidInput, match="--encoder FILE"):
-        make_kits(encoder_draft(NAMES).replace('""', f'"{"0" * 64}"', 1), tmp_path / "none")
+        make_kits(draft, tmp_path / "none")
     with pytest.raises(InvalidInput, match="not the encoder"):
-        draft = encoder_draft(NAMES).replace('""', f'"{"0" * 64}"', 1)
         make_kits(draft, tmp_path / "other", start=make_start().to_bytes())
 
 
@@ -286,7 +293,7 @@ def test_h5ad_files_are_read_with_their_layer(tmp_path):
 
 
 def test_a_stranger_cannot_join(tmp_path):
-    kits, data = make_encoder_kits(tmp_path, NAMES)
+    kits, _ = make_encoder_kits(tmp_path, NAMES)
     kit = Kit.open(kits / "lab-a")
-    with pytest.raises(Exception, match="roster"):
+    with pytest.raises(BadIdentity, match="roster"):
         EncoderSite(kit.study, "lab-a", Identity.generate(), make_start(), make_cells(5, 0))

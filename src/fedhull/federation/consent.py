@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from fedhull.data.files import load_file, open_h5ad
-from fedhull.data.raw import load_cells
 from fedhull.embed.annotated import cells_of
 from fedhull.embed.cells import Cells
 from fedhull.errors import InvalidInput, MissingExtra, NoConsent
@@ -69,6 +68,8 @@ def ask_for(study: Study, holdings: Holdings, data: str, label: str) -> Consent:
 
 def load_training_cells(data: str, layer: str | None = None) -> Cells:
     """The cells of a file that a site would train an encoder on."""
+    from fedhull.data.raw import load_cells  # slow to import, and studies of hulls do without
+
     if find_spec("jax") is None:
         raise MissingExtra("training an encoder needs JAX: pip install 'fedhull[embed]'")
     if Path(data).suffix == ".h5ad":
