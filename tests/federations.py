@@ -62,12 +62,17 @@ class Federation:
         self.names = [f"lab-{chr(ord('a') + i)}" for i in range(n)]
         self.port = free_port()
         self.processes: list[subprocess.Popen] = []
-        (folder / "study.toml").write_text(draft(self.names, extra))
+        options = self.prepare(extra)
         self.command(
             "provision", str(folder / "study.toml"), "--out", str(self.kits),
-            "--port", str(self.port), "--engine", engine, "--server", host,
+            "--port", str(self.port), "--engine", engine, "--server", host, *options,
         )  # fmt: skip
-        make_data(folder, self.names)
+
+    def prepare(self, extra) -> list[str]:
+        """Write the draft and the data; what else `provision` is to be told."""
+        (self.folder / "study.toml").write_text(draft(self.names, extra))
+        make_data(self.folder, self.names)
+        return []
 
     @property
     def kits(self) -> Path:

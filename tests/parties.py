@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from fedhull.engines.memory import MemoryEngine
 from fedhull.protocol.client import ClientSession
+from fedhull.protocol.hull_sum import HullContribution
 from fedhull.protocol.keys import Identity
 from fedhull.protocol.server import ServerSession
 from fedhull.protocol.study import Geometry, Labels, Rules, Study
@@ -44,7 +45,11 @@ def random_hulls(study: Study, seed: int, largest: int = 6) -> dict[str, list[li
 
 
 def make_clients(study: Study, hulls: dict[str, list[list[int]]]) -> dict[str, ClientSession]:
-    return {name: ClientSession(study, name, identity(name), hulls[name]) for name in study.clients}
+    return {name: make_client(study, name, hulls[name]) for name in study.clients}
+
+
+def make_client(study: Study, name: str, hulls, randomness=None) -> ClientSession:
+    return ClientSession(study, name, identity(name), HullContribution(study, hulls), randomness)
 
 
 def make_parties(n: int, seed: int = 0, vanish=None, **options):

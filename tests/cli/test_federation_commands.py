@@ -4,6 +4,7 @@ import json
 import subprocess
 
 import pytest
+from encoders import encoder_draft, make_cell_files, make_start
 from federations import FEDHULL, PATIENCE, draft, make_data
 
 NAMES = ["lab-a", "lab-b", "lab-c"]
@@ -101,3 +102,50 @@ def test_a_study_by_files_ends_with_exit_code_0_and_waits_with_3(study):
     assert json.loads(done.stdout)["survivors"] == NAMES
     report = (study / "kits" / "server" / "results" / "files" / "report.html").read_text()
     assert all(f'"name":"{name}"' in report for name in NAMES)
+
+
+# An encoder study.
+
+
+@pytest.fixture(scope="module")
+def encoder_study(tmp_path_factory):
+    """A folder with the draft of an encoder study, its start and data; kits for FLARE."""
+    pytest.importorskip("jax", reason="the embed extra is not installed")
+    folder = tmp_path_factory.mktemp("encoder")
+    (folder / "study.toml").write_text(encoder_draft(NAMES))
+    (folder / "start.npz").write_bytes(make_start().to_bytes())
+    make_cell_files(folder, NAMES)
+    done = fedhull("provision", folder / "study.toml", "--out", folder / "kits",
+                   "--encoder", folder / "start.npz")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_an_encoder_study_says_what_leaves_before_it_asks(encoder_study):
+    kit, data = encoder_study / "kits" / "lab-a", encoder_study / "lab-a.npz"
+    done = fedhull("client", kit, "--data", data, answer="n\n")
+    assert done.returncode == 2
+    for words in ("40 cells", "2 rounds", "at least 2, and nothing else", "No cell", "nothing was"):
+        assert words in done.stderr
+    n_weights = sum(array.size for array in make_start().weights.values())
+    assert f"{n_weights:,} trained weights" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["provision", "study.toml", "--out", "new"], "--encoder FILE"),
+        (["provision", "study.toml", "--out", "new", "--encoder", "none.npz"], "cannot be read"),
+        (["provision", "study.toml", "--out", "new", "--encoder", "start.npz", "--engine", "files"],
+         "cannot be run by files"),
+        (["client", "kits/lab-a"], "--data must name the file"),
+        (["client", "kits/lab-a", "--data", "start.npz"], "must hold 'x'"),
+        (["client", "kits/lab-a", "--data", "lab-a.npz", "--layer", "counts"], "is for .h5ad"),
+    ],
+)  # fmt: skip
+def test_mistakes_with_an_encoder_study_get_a_sentence(encoder_study, words, sentence):
+    paths = {"study.toml", "new", "none.npz", "start.npz", "kits/lab-a", "lab-a.npz"}
+    done = fedhull(*(encoder_study / word if word in paths else word for word in words))
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert not list((encoder_study / "new").glob("*"))

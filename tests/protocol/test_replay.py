@@ -1,10 +1,9 @@
 """Sessions can be taken up again: the same randomness and messages take the same course."""
 
 import pytest
-from parties import identity, make_clients, make_study, random_hulls
+from parties import identity, make_client, make_clients, make_study, random_hulls
 
 from fedhull.errors import BadIdentity, BadMessage
-from fedhull.protocol.client import ClientSession
 from fedhull.protocol.keys import Randomness
 from fedhull.protocol.server import ServerSession
 
@@ -15,7 +14,7 @@ def test_a_client_with_its_randomness_and_messages_gives_the_same_replies():
     roots = {name: Randomness() for name in study.clients}
 
     def client(name):
-        return ClientSession(study, name, identity(name), hulls[name], roots[name])
+        return make_client(study, name, hulls[name], roots[name])
 
     server, heard, said = ServerSession(study), {n: [] for n in hulls}, {n: [] for n in hulls}
     outgoing = server.start()

@@ -22,6 +22,7 @@ from fedhull.errors import (
 from fedhull.federation.coordinator import aggregate
 from fedhull.protocol import messages as m
 from fedhull.protocol.client import ClientSession, ClientState
+from fedhull.protocol.hull_sum import HullContribution
 from fedhull.protocol.masking import pairwise_mask, self_mask
 from fedhull.protocol.server import ServerSession
 
@@ -118,18 +119,12 @@ def test_too_many_labels_in_a_bin_end_with_the_remedy():
 
 def test_a_client_that_fills_more_bins_than_it_announced_spoils_nothing_silently():
     server, engine, clients, _ = make_parties(3)
-    clients["site-a"]._hulls = [list(range(1, 5))]
-    original = ClientSession._masked_sums
-
-    def lie(self, n_sums, labels, received):
-        if self.name == "site-a":
-            self._hulls = [list(range(1, 41))]
-        return original(self, n_sums, labels, received)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ClientSession, "_masked_sums", lie)
-        with pytest.raises(SyndromeUndecodable, match="filled more bins"):
-            aggregate(server, engine)
+    announced = HullContribution(server.study, [list(range(1, 5))])
+    filled = HullContribution(server.study, [list(range(1, 41))])
+    announced.vector = filled.vector
+    clients["site-a"]._contribution = announced
+    with pytest.raises(SyndromeUndecodable, match="filled more bins"):
+        aggregate(server, engine)
     assert server.aggregate is None
 
 
@@ -148,14 +143,14 @@ def test_a_client_that_fills_more_bins_than_it_announced_spoils_nothing_silently
 def test_bad_hulls_are_refused_before_anything_is_sent(hulls, words):
     study = make_study(3, most_bins=100)
     with pytest.raises(InvalidInput, match=words):
-        ClientSession(study, "site-a", identity("site-a"), hulls)
+        HullContribution(study, hulls)
 
 
 def test_an_identity_that_is_not_on_the_roster_cannot_join():
     study = make_study(3)
     for name, who in [("site-a", "somebody"), ("site-a", "site-b"), ("nobody", "site-a")]:
         with pytest.raises(BadIdentity, match="roster"):
-            ClientSession(study, name, identity(who), [[1]])
+            ClientSession(study, name, identity(who), HullContribution(study, [[1]]))
 
 
 # What the server sees.
@@ -256,18 +251,16 @@ def test_a_site_may_fill_as_many_bins_as_the_study_allows():
 
 @pytest.mark.parametrize("code", ["binary", "bose-chowla:3"])
 def test_labels_that_are_not_ones_own_are_noticed(code):
-    server, engine, _, _ = make_parties(4, code=code)
-    original = ClientSession._masked_sums
+    server, engine, clients, _ = make_parties(4, code=code)
+    contribution = clients["site-a"]._contribution
+    honest = contribution.vector
 
-    def borrow(self, n_sums, labels, received):
-        if self.name == "site-a":
-            labels = [(label + 2) % 8 for label in labels]
-        return original(self, n_sums, labels, received)
+    def borrow(labels, length):
+        return honest([(label + 2) % 8 for label in labels], length)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ClientSession, "_masked_sums", borrow)
-        with pytest.raises((UnknownLabelSum, SyndromeUndecodable)):
-            aggregate(server, engine)
+    contribution.vector = borrow
+    with pytest.raises((UnknownLabelSum, SyndromeUndecodable)):
+        aggregate(server, engine)
 
 
 def test_two_sessions_share_no_key_and_no_upload():

@@ -13,8 +13,12 @@ from fedhull.cli.console import JsonFlag, err, out, output_folder, prepare_kerne
 from fedhull.errors import EngineFailure, FedhullError, InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
+    from fedhull.embed.autoencoder import AutoencoderEmbedder
+    from fedhull.embed.cells import Cells
     from fedhull.federation.holdings import Holdings
     from fedhull.federation.kit import Kit
+    from fedhull.protocol.encoder_study import EncoderStudy
+    from fedhull.protocol.study import Study
 
 
 class EngineName(StrEnum):
@@ -43,15 +47,20 @@ def provision(
     ] = "localhost",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server.")] = 8002,
     engine: EngineOption = EngineName.NVFLARE,
+    encoder: Annotated[
+        Path | None, typer.Option(help="The encoder that an encoder study starts from, an .npz.")
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Make one kit for each participant: the study, certificates, keys, a README."""
-    from fedhull.federation.kit import read_text
+    from fedhull.engines.files import check_one_session
+    from fedhull.federation.kit import read_bytes, read_text
     from fedhull.federation.provision import AUTHORITY, SERVER, make_kits
 
     _require_extra(engine)
     options = "" if engine is EngineName.NVFLARE else f" --engine {engine.value}"
-    kits = make_kits(read_text(study), output_folder(folder), options)
+    start = None if encoder is None else read_bytes(encoder)
+    kits = make_kits(read_text(study), output_folder(folder), options, start)
     try:
         if engine is EngineName.NVFLARE:
             from fedhull.engines.nvflare.startup import add_startup_kits
@@ -61,6 +70,8 @@ def provision(
             from fedhull.engines.flower.certificates import add_certificates
 
             add_certificates(kits, server, port)
+        else:
+            check_one_session(kits.study)
     except FedhullError:
         shutil.rmtree(folder)  # no half-made kits with keys in them are left
         raise
@@ -127,6 +138,13 @@ def server(
     if json:
         print_json(result)
         return
+    sites = f"{len(result['survivors'])} of {len(result['clients'])} sites"
+    if "encoder" in result:
+        _print(
+            f"The study is complete: {sites} to the end of {result['rounds']} rounds.\n"
+            f"{_encoder_words(result)}"
+        )
+        return
     accuracy = (
         f"{result['accuracy']:.2f} % of {result['tested']:,} held-out points, counted at "
         f"{len(result['evaluators'])} sites"
@@ -134,7 +152,7 @@ def server(
         else "not known: somebody who was asked did not answer, or nobody held points out"
     )
     _print(
-        f"The study is complete: {len(result['survivors'])} of {len(result['clients'])} sites.\n"
+        f"The study is complete: {sites}.\n"
         f"Accuracy: {accuracy}.\n"
         f"Model, result, report page and audit log: {results}"
     )
@@ -143,9 +161,13 @@ def server(
 def client(
     kit: KitArgument,
     data: Annotated[
-        str | None, typer.Option(help="Your points: .csv, .npz, .parquet or .h5ad.")
+        str | None, typer.Option(help="Your points, or cells: .csv, .npz, .parquet or .h5ad.")
     ] = None,
     label: Annotated[str, typer.Option(help="Column that holds the classes.")] = "label",
+    layer: Annotated[
+        str | None,
+        typer.Option(help="In an encoder study: the .h5ad's layer of raw counts."),
+    ] = None,
     identity: Annotated[
         Path | None, typer.Option(help="Your key, if it is not in the kit.")
     ] = None,
@@ -173,19 +195,19 @@ def client(
     say = _speaker(json)
     with opened.in_use():
         if consent_only:
-            _consent(opened, data, label, yes, again, quiet=json)
+            _consent(opened, data, label, layer, yes, again, quiet=json)
             say(f"Agreed, for one session; it waits in {opened.folder}")
             return
         if engine is EngineName.FILES:
             from fedhull.engines.files import answer_files, session_open, start_again
 
             if again or not session_open(opened):
-                _consent(opened, data, label, yes, again, quiet=json)
+                _consent(opened, data, label, layer, yes, again, quiet=json)
             if again:
                 start_again(opened)
             results = answer_files(opened, mail or opened.folder / "mail", say)
         else:
-            _consent(opened, data, label, yes, again, quiet=json)
+            _consent(opened, data, label, layer, yes, again, quiet=json)
             try:
                 results = _client_runner(engine)(opened, wait, say)
             finally:
@@ -193,6 +215,9 @@ def client(
     result = _result_of(results)
     if json:
         print_json(result)
+        return
+    if "encoder" in result:
+        _print(f"The study is complete: {result['rounds']} rounds.\n{_encoder_words(result)}")
         return
     own = ""
     if result["tested"]:
@@ -207,22 +232,78 @@ def client(
     )
 
 
-def _consent(kit: "Kit", data: str | None, label: str, yes: bool, again: bool, quiet: bool) -> None:
+def _encoder_words(result: dict[str, Any]) -> str:
+    return (
+        f"Encoder: {result['encoder']} (SHA-256), the same for everybody.\n"
+        f"Encoder, result and audit log: {result['results']}"
+    )
+
+
+def _consent(
+    kit: "Kit",
+    data: str | None,
+    label: str,
+    layer: str | None,
+    yes: bool,
+    again: bool,
+    quiet: bool,
+) -> None:
     """Show what would be sent, ask, and leave the consent for the session to find."""
-    from fedhull.federation.consent import ask_for, load_holdings
+    from fedhull.federation.consent import (
+        ask_for,
+        ask_for_training,
+        load_holdings,
+        load_training_cells,
+    )
+    from fedhull.federation.encoder_site import check_cells
+    from fedhull.federation.participant import start_of
+    from fedhull.protocol.encoder_study import EncoderStudy
 
-    if data is None:
-        raise InvalidInput("--data must name the file with your points")
-    holdings = load_holdings(kit.study, data, label)
-    if not (quiet and yes):
-        _explain(kit, holdings)
-    _agree(kit, yes, again)
-    ask_for(kit.study, holdings, data, label).give(kit)
-
-
-def _explain(kit: "Kit", holdings: "Holdings") -> None:
-    """How many of how many points leave, in what form, to whom."""
     study = kit.study
+    if data is None:
+        raise InvalidInput("--data must name the file with your points, or cells")
+    if isinstance(study, EncoderStudy):
+        start, cells = start_of(kit, study), load_training_cells(data, layer)
+        check_cells(start, cells)
+        if not (quiet and yes):
+            _explain_training(kit, study, start, cells)
+        _agree(kit, yes, again)
+        ask_for_training(study, cells, data, layer).give(kit)
+        return
+    if layer is not None:
+        raise InvalidInput("--layer is for encoder studies; this study takes points in the disc")
+    holdings = load_holdings(study, data, label)
+    if not (quiet and yes):
+        _explain(kit, study, holdings)
+    _agree(kit, yes, again)
+    ask_for(study, holdings, data, label).give(kit)
+
+
+def _explain_training(
+    kit: "Kit", study: "EncoderStudy", start: "AutoencoderEmbedder", cells: "Cells"
+) -> None:
+    """On what would be trained, what leaves, how often, and what may be read from it."""
+    settings, missing = study.encoder, start.preparation.missing(cells)
+    n_weights = sum(array.size for array in start.weights.values())
+    _print(
+        f"Encoder study '{study.name}', hash {study.hash.hex()}, coordinated by the holder of key "
+        f"{study.coordinator or 'none'}; you are {kit.name}, one of {len(study.clients)} sites.\n"
+        f"You hold {len(cells):,} cells. The encoder {settings.start} looks at "
+        f"{len(start.preparation.genes):,} genes, of which your cells lack {len(missing):,}. It "
+        f"would be trained on this machine, {settings.epochs} epochs in each of "
+        f"{settings.rounds} rounds. No cell, gene count or label leaves.\n"
+        f"In each round {n_weights:,} trained weights, times your number of cells, and that number "
+        f"would leave, masked. The coordinator opens their sum over all sites of the round, at "
+        f"least {study.threshold}, and nothing else; every site gets the mean.\n"
+        f"What the sum may tell: it is a model of all sites' cells together, and models remember. "
+        f"Whoever has the means of all rounds may test guesses about a cell or a rare type of "
+        f"cell. If a site drops out, the sums before and after it differ by about its weights, and "
+        f"by exactly its number of cells. This is not differential privacy."
+    )
+
+
+def _explain(kit: "Kit", study: "Study", holdings: "Holdings") -> None:
+    """How many of how many points leave, in what form, to whom."""
     share = holdings.points_sent / holdings.points_held
     _print(
         f"Study '{study.name}', hash {study.hash.hex()}, coordinated by the holder of key "

@@ -20,9 +20,10 @@ from fedhull.federation.coordinator import PUBLISH
 from fedhull.federation.journal import Journal
 from fedhull.federation.kit import AUDIT, CONSENT, MODEL, RESULTS, Kit, write_bytes
 from fedhull.federation.participant import SiteRun, coordinate
+from fedhull.protocol.encoder_study import EncoderStudy
 from fedhull.protocol.messages import decode_to_client
 from fedhull.protocol.server import ServerSession, Step
-from fedhull.protocol.study import Study
+from fedhull.protocol.study import Agreement
 
 RUN = "files"
 STEPS = [step.value for step in Step if step is not Step.DONE] + [PUBLISH]
@@ -111,6 +112,7 @@ class FilesEngine:
 
 def serve_files(kit: Kit, mail: Path, go_on: bool, again: bool, say: Say) -> Path:
     """The coordinator's next step; StillWaiting until the study is complete."""
+    check_one_session(kit.study)
     if again:
         _put_aside(kit, mail)
     results = kit.results(RUN)
@@ -133,6 +135,7 @@ def serve_files(kit: Kit, mail: Path, go_on: bool, again: bool, say: Say) -> Pat
 
 def answer_files(kit: Kit, mail: Path, say: Say) -> Path:
     """A site's next step; StillWaiting until the model is there."""
+    check_one_session(kit.study)
     assert kit.name is not None
     results = kit.results(RUN)
     path = results / _SITE_JOURNAL
@@ -161,7 +164,17 @@ def answer_files(kit: Kit, mail: Path, say: Say) -> Path:
     raise StillWaiting("carry the reply to the coordinator, and call again when a request is back")
 
 
-def _of_session(request: Path, study: Study, journal: Journal) -> bool:
+def check_one_session(study: Agreement) -> None:
+    """Refuse studies that are too long for people who carry files."""
+    if isinstance(study, EncoderStudy):
+        raise InvalidInput(
+            f"an encoder study cannot be run by files: its {study.encoder.rounds} rounds have "
+            f"{len(STEPS)} steps each, and somebody would have to carry all of them; use the "
+            f"engine nvflare"
+        )
+
+
+def _of_session(request: Path, study: Agreement, journal: Journal) -> bool:
     """Whether a request has arrived. One of an earlier session may still lie there: it does not
     count. One that cannot be read at all is for the session to refuse."""
     if not request.is_file():

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from fedhull.errors import OutOfTurn
+from fedhull.errors import InvalidInput, OutOfTurn
 from fedhull.federation.engine import Engine
 from fedhull.learn.grouping import group_hulls
 from fedhull.learn.methods import make_classifier
 from fedhull.learn.model import model_to_json
-from fedhull.protocol.server import Aggregate, ServerSession
+from fedhull.protocol.server import ServerSession
 from fedhull.protocol.study import Study
+from fedhull.protocol.summation import Aggregate
 
 PUBLISH = "publish"
 
@@ -104,14 +105,17 @@ def run_study(
 ) -> Outcome:
     """A whole study over an engine. A site that does not answer a step in `timeout` seconds takes
     no further part; too few of them end the study with BelowThreshold."""
-    counted = _Counted(engine, report)
+    study = server.study
+    if not isinstance(study, Study):
+        raise InvalidInput("this study has no hulls to learn from")
+    counted = Counted(engine, report)
     total = aggregate(server, counted, timeout)
-    learned = learn(server.study, total)
+    learned = learn(study, total)
     published = json.dumps(model_to_json(learned.model, learned.class_of_label)).encode()
     replies, _ = counted.step(PUBLISH, server.publish(published), timeout)
     counts = server.tally(replies)
     return Outcome(
-        study=server.study,
+        study=study,
         aggregate=total,
         learned=learned,
         correct=counts[0] if counts else None,
@@ -131,8 +135,8 @@ def aggregate(server: ServerSession, engine: Engine, timeout: float = 600.0) -> 
     while outgoing:
         replies, _ = engine.step(server.step.value, outgoing, timeout)
         outgoing = server.advance(replies)
-    if server.aggregate is None:
-        raise OutOfTurn("the session ended without a sum")
+    if not isinstance(server.aggregate, Aggregate):
+        raise OutOfTurn("the session ended without a sum of hulls")
     return server.aggregate
 
 
@@ -159,8 +163,8 @@ def learn(study: Study, total: Aggregate) -> Learned:
     return Learned(model, labels, hulls, groups, seconds)
 
 
-class _Counted:
-    """An engine that counts what passes through it."""
+class Counted:
+    """An engine that counts what passes through it; seconds are summed over steps of one name."""
 
     def __init__(self, engine: Engine, report: Report):
         self._engine = engine
@@ -176,10 +180,11 @@ class _Counted:
         """Pass on, count, report."""
         begin = perf_counter()
         replies, failures = self._engine.step(kind, messages, timeout)
-        self.seconds[kind] = perf_counter() - begin
+        seconds = perf_counter() - begin
+        self.seconds[kind] = self.seconds.get(kind, 0.0) + seconds
         for count, moved in ((self.bytes_down, messages), (self.bytes_up, replies)):
             for name, message in moved.items():
                 count[name] = count.get(name, 0) + len(message)
         self.failures |= failures
-        self._report(Progress(kind, len(messages), len(replies), failures, self.seconds[kind]))
+        self._report(Progress(kind, len(messages), len(replies), failures, seconds))
         return replies, failures

@@ -5,10 +5,13 @@ import secrets
 import msgspec
 
 from fedhull.errors import InvalidInput
+from fedhull.federation.encoder_site import Checkpoint
 
 
 class Journal(msgspec.Struct, forbid_unknown_fields=True):
-    """The root of the session's randomness, and the messages it has accepted so far.
+    """The root of the session's randomness, and the messages it has accepted so far. Where a study
+    has several sessions, `checkpoint` is what the last one ended with, and only the messages since
+    are kept.
 
     It is as secret as the session itself: whoever has it and the identity key can unmask the site's
     upload. It is kept until the session is over and no longer.
@@ -16,6 +19,12 @@ class Journal(msgspec.Struct, forbid_unknown_fields=True):
 
     root: bytes = msgspec.field(default_factory=lambda: secrets.token_bytes(32))
     accepted: list[bytes] = []
+    checkpoint: Checkpoint | None = None
+
+    def note(self, message: bytes, checkpoint: Checkpoint | None) -> None:
+        """Keep an accepted message, or what it has ended with."""
+        self.accepted = [] if checkpoint else [*self.accepted, message]
+        self.checkpoint = checkpoint or self.checkpoint
 
     def to_bytes(self) -> bytes:
         """For a private file or an engine's memory."""

@@ -4,8 +4,9 @@ KIT/
   study.toml        the same for all participants
   identity.pem      this participant's key, readable by its owner only; or identity.path, which
                     says where its owner keeps it
+  start.npz         in an encoder study, the encoder that all participants start from
   consent.json      what somebody at this site has agreed to send; good for one session
-  results/RUN/      audit.jsonl, status.json, model.json, result.json, report.html
+  results/RUN/      audit.jsonl, status.json, model.json or encoder.npz, result.json, report.html
 """
 
 import fcntl
@@ -18,13 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from fedhull.errors import BadIdentity, InvalidInput
+from fedhull.protocol.encoder_study import AnyStudy, study_from_toml
 from fedhull.protocol.keys import Identity
-from fedhull.protocol.study import Study
 
 STUDY, CONSENT, RESULTS = "study.toml", "consent.json", "results"
 IDENTITY, IDENTITY_ELSEWHERE = "identity.pem", "identity.path"
 AUDIT, STATUS = "audit.jsonl", "status.json"
 MODEL, RESULT, REPORT = "model.json", "result.json", "report.html"
+START, ENCODER = "start.npz", "encoder.npz"
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Kit:
     """An opened kit. `name` is the participant's name on the roster, None for the coordinator."""
 
     folder: Path
-    study: Study
+    study: AnyStudy
     identity: Identity
     name: str | None
 
@@ -44,7 +46,7 @@ class Kit:
             raise InvalidInput(
                 f"{folder} is no kit: it has no {STUDY}; 'fedhull provision' makes kits"
             )
-        study = Study.from_toml(read_text(folder / STUDY))
+        study = study_from_toml(read_text(folder / STUDY))
         key_file = identity_file or folder / IDENTITY
         if identity_file is None and (folder / IDENTITY_ELSEWHERE).is_file():
             key_file = Path(read_text(folder / IDENTITY_ELSEWHERE))
@@ -101,6 +103,14 @@ def read_text(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or "it is not text"
         raise InvalidInput(f"{path} cannot be read: {reason}") from None
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file, or a sentence about why there is none."""
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        raise InvalidInput(f"{path} cannot be read: {problem.strerror}") from None
 
 
 def write_json(path: Path, content: Mapping[str, Any], mode: int = 0o644) -> None:

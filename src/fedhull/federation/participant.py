@@ -3,17 +3,33 @@
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from fedhull.errors import EngineFailure, FedhullError, StillWaiting
+from fedhull.embed.autoencoder import AutoencoderEmbedder
+from fedhull.errors import EngineFailure, FedhullError, InvalidInput, StillWaiting
 from fedhull.federation.audit import AuditLog
-from fedhull.federation.consent import use_consent
+from fedhull.federation.consent import use_consent, use_encoder_consent
 from fedhull.federation.coordinator import Outcome, Report, run_study
+from fedhull.federation.encoder_site import EncoderSite, read_start
+from fedhull.federation.encoder_study import EncoderOutcome, run_encoder_study
 from fedhull.federation.engine import Engine
 from fedhull.federation.journal import Journal
-from fedhull.federation.kit import AUDIT, MODEL, RESULT, STATUS, Kit, write_json
+from fedhull.federation.kit import (
+    AUDIT,
+    ENCODER,
+    MODEL,
+    RESULT,
+    START,
+    STATUS,
+    Kit,
+    read_bytes,
+    write_bytes,
+    write_json,
+)
 from fedhull.federation.report import coordinator_page, site_page, write_report
 from fedhull.federation.site import Site
 from fedhull.learn.model import save_model
+from fedhull.protocol.encoder_study import EncoderStudy
 from fedhull.protocol.keys import Randomness
 from fedhull.protocol.server import ServerSession
 from fedhull.report.content import page_to_json
@@ -39,7 +55,7 @@ class SiteRun:
         self._kit = kit
         self.results = kit.results(run)
         self._audit = AuditLog(self.results / AUDIT, kit.study.hash)
-        self._site: Site | None = None
+        self._site: Site | EncoderSite | None = None
         self._journal = journal or Journal()
         self._keep = keep
 
@@ -50,7 +66,8 @@ class SiteRun:
             if self._site is None:
                 self._site = self._start()
             reply = self._site.receive(message)
-            self._journal.accepted.append(message)
+            checkpoint = self._site.checkpoint if isinstance(self._site, EncoderSite) else None
+            self._journal.note(message, checkpoint)
             self._keep(self._journal)
             if self._site.done:
                 self._finish(self._site, last_words=len(reply or b""))
@@ -80,20 +97,47 @@ class SiteRun:
                 "sites were left; ask the coordinator",
             )
 
-    def _start(self) -> Site:
-        kit = self._kit
+    def _start(self) -> Site | EncoderSite:
+        kit, study, journal = self._kit, self._kit.study, self._journal
         assert kit.name is not None
-        holdings = use_consent(kit, self.results)
-        randomness = Randomness(self._journal.root)
-        site = Site(kit.study, kit.name, kit.identity, holdings, randomness)
-        for message in self._journal.accepted:
+        randomness = Randomness(journal.root)
+        site: Site | EncoderSite
+        if isinstance(study, EncoderStudy):
+            start, cells = start_of(kit, study), use_encoder_consent(kit, self.results)
+            site = EncoderSite(
+                study, kit.name, kit.identity, start, cells, randomness, journal.checkpoint
+            )
+        else:
+            holdings = use_consent(kit, self.results)
+            site = Site(study, kit.name, kit.identity, holdings, randomness)
+        for message in journal.accepted:
             site.receive(message)
         return site
 
-    def _finish(self, site: Site, last_words: int) -> None:
+    def _finish(self, site: Site | EncoderSite, last_words: int) -> None:
+        if isinstance(site, EncoderSite):
+            write_bytes(self.results / ENCODER, site.encoder.to_bytes())
+            write_json(self.results / RESULT, self._encoder_result(site))
+        else:
+            save_model(site.model, self.results / MODEL)
+            # it says which hulls are this site's
+            write_json(self.results / RESULT, self._model_result(site, last_words), mode=0o600)
+            write_report(self.results)
+        write_status(self.results, None, "the study is complete")
+
+    def _encoder_result(self, site: EncoderSite) -> dict[str, Any]:
+        return {
+            "study": self._kit.study.name,
+            "study_hash": self._kit.study.hash.hex(),
+            "site": site.name,
+            "encoder": site.encoder.hash,
+            "rounds": site.rounds_done,
+            "cells": len(site.cells),
+        }
+
+    def _model_result(self, site: Site, last_words: int) -> dict[str, Any]:
         up, down = self._audit.total("sent") + last_words, self._audit.total("received")
-        save_model(site.model, self.results / MODEL)
-        result = {
+        return {
             "study": self._kit.study.name,
             "study_hash": self._kit.study.hash.hex(),
             "site": site.name,
@@ -106,9 +150,6 @@ class SiteRun:
             "points_guarded": site.holdings.points_guarded,
             "report": page_to_json(site_page(site, up, down)),
         }
-        write_json(self.results / RESULT, result, mode=0o600)  # it says which hulls are this site's
-        write_report(self.results)
-        write_status(self.results, None, "the study is complete")
 
 
 def coordinate(
@@ -118,13 +159,19 @@ def coordinate(
     timeout: float,
     report: Report,
     session: ServerSession | None = None,
-) -> Outcome:
-    """Run the study of the coordinator's kit over an engine, and write what comes of it."""
+) -> Outcome | EncoderOutcome:
+    """Run the study of the coordinator's kit over an engine, and write what comes of it; `session`
+    is one that was begun earlier."""
     results = kit.results(run)
     try:
         audited = _Audited(engine, AuditLog(results / AUDIT, kit.study.hash))
-        session = session or ServerSession(kit.study, kit.identity)
-        outcome = run_study(session, audited, timeout, report)
+        outcome: Outcome | EncoderOutcome
+        if isinstance(kit.study, EncoderStudy):
+            start = start_of(kit, kit.study)
+            outcome = run_encoder_study(kit.study, start, audited, kit.identity, timeout, report)
+        else:
+            session = session or ServerSession(kit.study, kit.identity)
+            outcome = run_study(session, audited, timeout, report)
         save_outcome(outcome, results)
     except StillWaiting:
         raise
@@ -142,13 +189,27 @@ def coordinate(
     return outcome
 
 
-def save_outcome(outcome: Outcome, results: Path) -> None:
+def save_outcome(outcome: Outcome | EncoderOutcome, results: Path) -> None:
     """The coordinator's files at the end of a study."""
-    save_model(outcome.model, results / MODEL)
-    report = page_to_json(coordinator_page(outcome))
-    write_json(results / RESULT, outcome.to_json() | {"report": report})
-    write_report(results)
+    if isinstance(outcome, EncoderOutcome):
+        write_bytes(results / ENCODER, outcome.encoder.to_bytes())
+        write_json(results / RESULT, outcome.to_json())
+    else:
+        save_model(outcome.model, results / MODEL)
+        report = page_to_json(coordinator_page(outcome))
+        write_json(results / RESULT, outcome.to_json() | {"report": report})
+        write_report(results)
     write_status(results, None, "the study is complete")
+
+
+def start_of(kit: Kit, study: EncoderStudy) -> AutoencoderEmbedder:
+    """The encoder in a kit that its study starts from."""
+    if not (kit.folder / START).is_file():
+        raise InvalidInput(
+            f"{kit.folder / START} is missing: the encoder that the study starts from, which "
+            f"'fedhull provision' puts into every kit"
+        )
+    return read_start(study, read_bytes(kit.folder / START))
 
 
 def write_status(results: Path, error: str | None, sentence: str) -> None:

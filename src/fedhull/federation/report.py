@@ -81,7 +81,7 @@ def coordinator_page(outcome: Outcome) -> CoordinatorPage:
 
 def site_page(site: Site, bytes_up: int, bytes_down: int) -> SitePage:
     """What a site may show, its own points apart: they are read when the page is written."""
-    study, session, model = site.session.study, site.session, site.model
+    study, session, model = site.study, site.session, site.model
     numbers = sorted(json.loads(session.result or b"{}")["classes"])
     number_of = {name: number for number, name in site.names.items()}
     own = list(zip(session.label_of_class, site.holdings.classes, site.holdings.hulls, strict=True))

@@ -7,6 +7,7 @@ from fedhull.errors import BadMessage, FedhullError
 from fedhull.federation.holdings import Holdings
 from fedhull.learn.model import model_from_json, named_model, published_names
 from fedhull.protocol.client import ClientSession, ClientState
+from fedhull.protocol.hull_sum import HullContribution
 from fedhull.protocol.keys import Identity, Randomness
 from fedhull.protocol.study import Study
 
@@ -27,9 +28,11 @@ class Site:
         holdings: Holdings,
         randomness: Randomness | None = None,
     ):
+        self.study = study
         self.name = name
         self.holdings = holdings
-        self.session = ClientSession(study, name, identity, holdings.hulls, randomness)
+        contribution = HullContribution(study, holdings.hulls)
+        self.session = ClientSession(study, name, identity, contribution, randomness)
         self.model: Any = None
         self.names: dict[int, Any] = {}
         self.correct = 0

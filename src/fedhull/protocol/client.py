@@ -5,19 +5,17 @@ survivors only, which it has itself confirmed, never both kinds of share for one
 how well the model does at most once, under masks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
-from fedhull.codes.power_sums import power_sums
 from fedhull.errors import (
     BadIdentity,
     BadMessage,
     BelowThreshold,
     InconsistentView,
-    InvalidInput,
     OutOfTurn,
 )
 from fedhull.protocol import messages as m
@@ -29,7 +27,8 @@ from fedhull.protocol.masking import (
     tally_mask,
 )
 from fedhull.protocol.shares import SHARE_BYTES, split
-from fedhull.protocol.study import Study, announced_bins
+from fedhull.protocol.study import Agreement
+from fedhull.protocol.summation import Contribution
 
 
 class ClientState(StrEnum):
@@ -48,19 +47,19 @@ class ClientState(StrEnum):
 class ClientSession:
     """One client in one session. Feed it the server's messages, send what it returns.
 
-    `hulls` holds, for each of the client's classes in its own order, the bins of its hull. After
-    the upload, `label_of_class` says under which label each class was sent and `n_sums` how many
-    power sums it took; after the end, `result` holds what the server published, and `tally` makes
-    the last message. With the `randomness` of an earlier object and the same messages, a session
-    takes the same course.
+    `contribution` is the client's part of the sum. After the upload, `label_of_class` says under
+    which label each class was sent, if it is hulls that are summed, and `n_sums` how long the sum
+    is; after the end, `result` holds what the server published, and `tally` makes the last message.
+    With the `randomness` of an earlier object and the same messages, a session takes the same
+    course.
     """
 
     def __init__(
         self,
-        study: Study,
+        study: Agreement,
         name: str,
         identity: Identity,
-        hulls: Sequence[Sequence[int]],
+        contribution: Contribution,
         randomness: Randomness | None = None,
     ):
         if study.clients.get(name) != identity.public:
@@ -72,7 +71,8 @@ class ClientSession:
         self.n_sums = 0
         self.result: bytes | None = None
         self._identity = identity
-        self._hulls = _checked_hulls(study, hulls)
+        self._contribution = contribution
+        self._summation = contribution.summation
         self._session = b""
         self._randomness = randomness or Randomness()
         self._channel_key = ExchangeKey(self._randomness.token("channel key"))
@@ -104,6 +104,11 @@ class ClientSession:
     # Each handler does whatever can fail before it changes anything.
 
     def _advertise(self, message: m.Invite) -> m.Advertise:
+        if message.turn != self._summation.turn:
+            raise OutOfTurn(
+                f"an invitation to session {message.turn} of the study, where session "
+                f"{self._summation.turn} is next"
+            )
         self._session = message.session
         self.state = ClientState.ADVERTISED
         return m.Advertise(
@@ -158,11 +163,10 @@ class ClientSession:
             )
             for kind, secret in (("seed", self._seed), ("mask key", self._mask_key.secret))
         )
-        n_bins = len({j for bins in self._hulls for j in bins})
         return {
             name: m.Secrets(
                 self._order,
-                announced_bins(n_bins),
+                self._contribution.announced,
                 seed_shares[seat].to_bytes(SHARE_BYTES, "big"),
                 key_shares[seat].to_bytes(SHARE_BYTES, "big"),
             )
@@ -178,42 +182,27 @@ class ClientSession:
             key = self._channel(peer, self._peers[peer], outward=False)
             opened = unseal(key, sealed, _context(peer, self.name, self._key_list))
             received[peer] = m.Secrets.from_bytes(opened)
-            if received[peer].bins > announced_bins(self.study.protocol.most_bins):
-                raise BadMessage(f"{peer!r} announces more bins than the study allows")
-        n_sums = self.study.sums_for(sum(s.bins for s in received.values()))
-        labels = self._draw_labels(received)
-        masked = self._masked_sums(n_sums, labels, received)
+            if not self._summation.accepts(received[peer].announced):
+                raise BadMessage(f"{peer!r} announces more or less than the study allows")
+        n_sums = self._summation.length([s.announced for s in received.values()])
+        order = sorted(received, key=lambda name: (received[name].order, name))
+        labels = self._contribution.labels(order.index(self.name), self._randomness)
+        masked = self._masked(self._contribution.vector(labels, n_sums), received)
         self._received, self.label_of_class, self.n_sums = received, labels, n_sums
-        self._view = _view_digest(self._session, self.study, received)
+        self._view = _view_digest(self._salt, received)
         self.state = ClientState.UPLOADED
         return m.Upload(
             **self._header,
             view=self._view,
             n_sums=n_sums,
-            sums=self.study.coding.field.pack(masked),
+            sums=self._summation.field.pack(masked),
         )
 
-    def _draw_labels(self, received: Mapping[str, m.Secrets]) -> list[int]:
-        """A label for each class: the client's place in the agreed order, in a random order within
-        (App. B), so that the order of the client's own classes tells nothing."""
-        order = sorted(received, key=lambda name: (received[name].order, name))
-        first = order.index(self.name) * self.study.labels.classes
-        labels = range(first, first + self.study.labels.classes)
-        lots = {label: self._randomness.token(f"lot {label}") for label in labels}
-        return sorted(labels, key=lots.__getitem__)[: len(self._hulls)]
-
-    def _masked_sums(
-        self, n_sums: int, labels: list[int], received: Mapping[str, m.Secrets]
-    ) -> np.ndarray:
-        coding, salt = self.study.coding, self.study.session_salt(self._session)
-        vector = coding.vector(dict(zip(labels, self._hulls, strict=True)))
-        sums = power_sums(list(vector), list(vector.values()), n_sums, coding.field)
+    def _masked(self, vector: np.ndarray, received: Mapping[str, m.Secrets]) -> np.ndarray:
+        field, salt, n = self._summation.field, self._salt, len(vector)
         peers = {name: self._peers[name].mask_key for name in received if name != self.name}
-        total = coding.field.vector(sums)
-        total = coding.field.add(total, self_mask(self._seed, salt, n_sums, coding.field))
-        return coding.field.add(
-            total, pairwise_mask(self.name, self._mask_key, peers, salt, n_sums, coding.field)
-        )
+        total = field.add(vector, self_mask(self._seed, salt, n, field))
+        return field.add(total, pairwise_mask(self.name, self._mask_key, peers, salt, n, field))
 
     def _confirm(self, message: m.SurvivorList) -> m.Confirm:
         survivors = message.survivors
@@ -276,11 +265,10 @@ class ClientSession:
         are masked with the other evaluators', so that the server can open their sum only."""
         if not self.may_tally:
             raise OutOfTurn(f"a client that is {self.state.value} is not asked for its counts")
-        salt = self.study.session_salt(self._session)
         peers = {p: self._peers[p].mask_key for p in self._evaluators if p != self.name}
         masked = TALLY_FIELD.add(
             TALLY_FIELD.vector([correct, total]),
-            tally_mask(self.name, self._mask_key, peers, salt),
+            tally_mask(self.name, self._mask_key, peers, self._salt),
         )
         self.state = ClientState.TALLIED
         message = m.Tally(**self._header, counts=TALLY_FIELD.pack(masked))
@@ -290,12 +278,16 @@ class ClientSession:
     def _header(self) -> dict[str, Any]:
         return {"study": self.study.hash, "session": self._session}
 
+    @property
+    def _salt(self) -> bytes:
+        return self.study.session_salt(self._session, self._summation.context)
+
     def _channel(self, peer: str, advertisement: m.Advertise, outward: bool) -> bytes:
         """The key of the one message from this client to the peer, or the other way."""
         sender, receiver = (self.name, peer) if outward else (peer, self.name)
         return self._channel_key.derive(
             advertisement.channel_key,
-            self.study.session_salt(self._session),
+            self._salt,
             f"channel {sender}\0{receiver}".encode(),
         )
 
@@ -324,41 +316,20 @@ def survivor_digest(survivors: list[str]) -> bytes:
     return digest(b"survivors", *(name.encode() for name in sorted(survivors)))
 
 
-def _checked_hulls(study: Study, hulls: Sequence[Sequence[int]]) -> list[list[int]]:
-    if not 1 <= len(hulls) <= study.labels.classes:
-        raise InvalidInput(
-            f"a client must have 1 to {study.labels.classes} classes in this study, "
-            f"got {len(hulls)}"
-        )
-    checked = [[int(j) for j in bins] for bins in hulls]
-    for number, bins in enumerate(checked, 1):
-        if not bins or len(set(bins)) != len(bins):
-            raise InvalidInput(f"hull {number} must hold different bins, at least one")
-        if min(bins) < 1 or max(bins) > study.quantizer.n_bins:
-            raise InvalidInput(
-                f"hull {number} must hold bins between 1 and {study.quantizer.n_bins}"
-            )
-    n_bins = len({j for bins in checked for j in bins})
-    if n_bins > study.protocol.most_bins:
-        raise InvalidInput(
-            f"the hulls fill {n_bins} bins, the study allows {study.protocol.most_bins}; "
-            f"use a larger epsilon or agree on a larger most_bins"
-        )
-    return checked
-
-
 def _context(sender: str, receiver: str, key_list: bytes) -> bytes:
     """What a sealed message is bound to: who, to whom, and the list of keys both have seen."""
     return digest(sender.encode(), receiver.encode(), key_list)
 
 
-def _view_digest(session: bytes, study: Study, received: Mapping[str, m.Secrets]) -> bytes:
-    """Who takes part, in which order, with how many bins: the same for all, or nothing is unmasked.
-    The order numbers in it are 128-bit secrets, so that it tells the server nothing."""
+def _view_digest(salt: bytes, received: Mapping[str, m.Secrets]) -> bytes:
+    """Which session it is and what it starts from, who takes part, in which order, and what they
+    have announced: the same for all, or nothing is unmasked. The order numbers in it are 128-bit
+    secrets, so that it tells the server nothing."""
     parts = []
     for name in sorted(received):
-        parts += [name.encode(), received[name].order, received[name].bins.to_bytes(8, "big")]
-    return digest(b"view", study.hash, session, *parts)
+        secrets = received[name]
+        parts += [name.encode(), secrets.order, secrets.announced.to_bytes(8, "big")]
+    return digest(b"view", salt, *parts)
 
 
 def _kind(message: m.Message) -> str:

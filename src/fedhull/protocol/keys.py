@@ -122,7 +122,7 @@ class Randomness:
     """All random choices of one client in one session, derived from one root.
 
     Whoever keeps the root can take a session up again and makes the same choices; that is why one
-    root must serve one session only.
+    root, or one branch of it, must serve one session only.
     """
 
     def __init__(self, root: bytes | None = None):
@@ -136,6 +136,10 @@ class Randomness:
     def token(self, purpose: str, n: int = 32) -> bytes:
         """n bytes for one purpose."""
         return stretch(self._root, b"", f"randomness {purpose}".encode(), n)
+
+    def branch(self, purpose: str) -> "Randomness":
+        """The randomness of one session among several that one root serves."""
+        return Randomness(self.token(purpose))
 
     def below(self, purpose: str) -> Callable[[int], int]:
         """A source of numbers from 0 to a bound; 16 bytes more than the bound has keep the bias

@@ -6,7 +6,7 @@
     KeyList           ───────────────────────▶
                       ◀───────────────────────  Share          sealed, one for each peer
     SealedList        ───────────────────────▶
-                      ◀───────────────────────  Upload         masked power sums, once
+                      ◀───────────────────────  Upload         masked vector, once
     SurvivorList      ───────────────────────▶
                       ◀───────────────────────  Confirm        signs who is there
     ConfirmationList  ───────────────────────▶
@@ -27,7 +27,7 @@ from fedhull.errors import BadIdentity, BadMessage
 from fedhull.protocol.keys import Identity, digest, verify
 from fedhull.protocol.masking import TALLY_FIELD, TALLY_SIZE
 from fedhull.protocol.shares import SHARE_BYTES
-from fedhull.protocol.study import Name, Study
+from fedhull.protocol.study import Agreement, Name
 
 VERSION = 1
 T = TypeVar("T")
@@ -55,7 +55,9 @@ class Message(
 
 
 class Invite(Message, frozen=True, kw_only=True, tag="invite"):
-    """The server opens a session."""
+    """The server opens a session, the only one of its study or one of several, from 1."""
+
+    turn: Annotated[int, msgspec.Meta(ge=1, le=2**40)] = 1
 
 
 class Advertise(Message, frozen=True, kw_only=True, tag="advertise"):
@@ -86,30 +88,32 @@ class SealedList(Message, frozen=True, kw_only=True, tag="sealed-list"):
 
 @dataclass(frozen=True, repr=False)
 class Secrets:
-    """What one client tells another, sealed: its order number, how many bins it will fill at most,
-    and the other's shares of its self-mask seed and of its mask key. Always of the same length, so
-    that the sealed message does not tell its content by its size."""
+    """What one client tells another, sealed: its order number, what it announces (how many bins it
+    will fill at most, or the length of its vector), and the other's shares of its self-mask seed
+    and of its mask key. Always of the same length, so that the sealed message does not tell its
+    content by its size."""
 
     order: bytes
-    bins: int
+    announced: int
     seed_share: bytes
     key_share: bytes
 
     def to_bytes(self) -> bytes:
         """90 bytes."""
-        return self.order + self.bins.to_bytes(8, "big") + self.seed_share + self.key_share
+        return self.order + self.announced.to_bytes(8, "big") + self.seed_share + self.key_share
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> "Secrets":
         """The inverse of `to_bytes`."""
         if len(raw) != 24 + 2 * SHARE_BYTES:
             raise BadMessage("a peer's sealed message does not have the right length")
-        bins = int.from_bytes(raw[16:24], "big")
-        return cls(raw[:16], bins, raw[24 : 24 + SHARE_BYTES], raw[24 + SHARE_BYTES :])
+        announced = int.from_bytes(raw[16:24], "big")
+        return cls(raw[:16], announced, raw[24 : 24 + SHARE_BYTES], raw[24 + SHARE_BYTES :])
 
 
 class Upload(Message, frozen=True, kw_only=True, tag="upload"):
-    """The masked power sums, packed, and a digest of what the client saw before it made them."""
+    """The masked vector, power sums or weighted numbers, packed, and a digest of what the client
+    saw before it made it."""
 
     view: Bytes32
     n_sums: Number
@@ -195,7 +199,7 @@ def encode_signed(message: FromClient, sender: str, identity: Identity) -> bytes
     return _encode(Signed(sender, body, identity.sign(_signing_input(sender, body))))
 
 
-def decode_to_client(raw: bytes, study: Study, result_expected: bool = True) -> ToClient:
+def decode_to_client(raw: bytes, study: Agreement, result_expected: bool = True) -> ToClient:
     """A message from the server, checked against the study. Only a result may be large."""
     limit = (_LARGEST_RESULT if result_expected else 0) + _small(study)
     if study.coordinator is not None:
@@ -212,12 +216,11 @@ def decode_to_client(raw: bytes, study: Study, result_expected: bool = True) -> 
 
 
 def decode_signed(
-    raw: bytes, study: Study, session: bytes, upload_expected: bool = False
+    raw: bytes, study: Agreement, session: bytes, largest_upload: int = 0
 ) -> tuple[str, FromClient]:
     """Sender and message of an envelope, its signature checked against the roster. Only an upload
-    may be large."""
-    sums = study.coding.field.packed_size(study.most_sums) if upload_expected else 0
-    envelope = _decode(_signed, raw, sums + _small(study))
+    may be large: so many bytes of it are its vector."""
+    envelope = _decode(_signed, raw, largest_upload + _small(study))
     if envelope.sender not in study.clients:
         raise BadIdentity(f"{envelope.sender!r} is not on the study's roster")
     verify(
@@ -232,7 +235,7 @@ def decode_signed(
     return envelope.sender, message
 
 
-def _small(study: Study) -> int:
+def _small(study: Agreement) -> int:
     """The size of a message that holds a few hundred bytes for each client."""
     return _OVERHEAD + _OVERHEAD_PER_CLIENT * len(study.clients)
 
@@ -247,7 +250,7 @@ def _decode(decoder: "msgspec.msgpack.Decoder[T]", raw: bytes, limit: int) -> T:
         raise BadMessage("a message is damaged or not one of this protocol's") from None
 
 
-def _check_study(message: Message, study: Study) -> None:
+def _check_study(message: Message, study: Agreement) -> None:
     if message.study != study.hash:
         raise BadMessage(
             "a message belongs to another study file; all participants must hold the same one"

@@ -2,15 +2,13 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
 from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
 
-from fedhull.codes.power_sums import recover
 from fedhull.errors import (
     BadIdentity,
     BadMessage,
@@ -20,14 +18,15 @@ from fedhull.errors import (
     InvalidInput,
     OutOfTurn,
     ProtocolError,
-    UnknownLabelSum,
 )
 from fedhull.protocol import messages as m
 from fedhull.protocol.client import survivor_digest
+from fedhull.protocol.hull_sum import HullSummation
 from fedhull.protocol.keys import ExchangeKey, Identity, digest
 from fedhull.protocol.masking import TALLY_FIELD, TALLY_SIZE, pairwise_mask, self_mask
 from fedhull.protocol.shares import restore
-from fedhull.protocol.study import Study
+from fedhull.protocol.study import Agreement, Study
+from fedhull.protocol.summation import Aggregate, Summation, WeightedTotal, largest_upload
 
 # How many sets of t shares are tried before wrong ones among them end the session.
 _MOST_RESTORATIONS = 500
@@ -44,16 +43,6 @@ class Step(StrEnum):
     DONE = "done"
 
 
-@dataclass(frozen=True)
-class Aggregate:
-    """What the server learns: the sum of the survivors' label vectors, and the hulls in it."""
-
-    vector: dict[int, int]
-    hulls: dict[int, list[int]]
-    survivors: list[str]
-    n_sums: int
-
-
 class ServerSession:
     """One session at the server. `start` and `advance` return what to send to whom.
 
@@ -62,20 +51,28 @@ class ServerSession:
 
     `identity` signs what the server says, if the study names the coordinator's key. With the
     `session` of an earlier object and the same replies, a session takes the same course.
+    `summation` says what is summed: the hulls of the study, unless it says otherwise. `invited` are
+    those who are asked at all; the others have as good as vanished, and count for the threshold.
     """
 
     def __init__(
-        self, study: Study, identity: Identity | None = None, session: bytes | None = None
+        self,
+        study: Agreement,
+        identity: Identity | None = None,
+        session: bytes | None = None,
+        summation: Summation | None = None,
+        invited: Collection[str] | None = None,
     ):
         if study.coordinator != (identity and identity.public):
             raise BadIdentity("the coordinator's key is not the one that the study names")
         self.study = study
         self.step = Step.ADVERTISE
         self.refused: dict[str, ProtocolError] = {}
-        self.aggregate: Aggregate | None = None
+        self.aggregate: Aggregate | WeightedTotal | None = None
         self._identity = identity
         self._session = session or secrets.token_bytes(16)
-        self._asked: set[str] = set(study.clients)
+        self._summation = _hulls_of(study) if summation is None else summation
+        self._asked: set[str] = set(study.clients if invited is None else invited)
         self._advertised: dict[str, m.Advertise] = {}
         self._participants: set[str] = set()
         self._uploads: dict[str, np.ndarray] = {}
@@ -87,7 +84,9 @@ class ServerSession:
 
     def start(self) -> dict[str, bytes]:
         """The invitations."""
-        return self._to_all(self.study.clients, m.Invite(**self._header))
+        return self._to_all(
+            sorted(self._asked), m.Invite(**self._header, turn=self._summation.turn)
+        )
 
     def advance(self, replies: Mapping[str, bytes]) -> dict[str, bytes]:
         """Take the replies of this step, keyed by the sender that the transport vouches for, and
@@ -105,11 +104,12 @@ class ServerSession:
         self._asked = set(outgoing)
         return outgoing
 
-    def publish(self, result: bytes) -> dict[str, bytes]:
+    def publish(self, result: bytes, ask: bool = True) -> dict[str, bytes]:
         """The result, for everybody who uploaded. Those who were there to the end are asked how
-        well it does."""
+        well it does, if anybody is."""
         if self.step != Step.DONE:
             raise OutOfTurn("there is nothing to publish before the session is over")
+        self._unmaskers = self._unmaskers if ask else []
         self._asked = set(self._unmaskers)
         message = m.Publish(**self._header, result=result, evaluators=self._unmaskers)
         return self._to_all(self._uploads, message)
@@ -151,7 +151,10 @@ class ServerSession:
         if name not in self._asked:
             raise OutOfTurn(f"{name!r} was not asked in this step")
         sender, message = m.decode_signed(
-            raw, self.study, self._session, upload_expected=expected is m.Upload
+            raw,
+            self.study,
+            self._session,
+            largest_upload(self._summation) if expected is m.Upload else 0,
         )
         if sender != name:
             raise BadMessage(f"a message from {name!r} is signed by {sender!r}")
@@ -217,10 +220,11 @@ class ServerSession:
     ) -> np.ndarray:
         if (upload.view, upload.n_sums) != common:
             raise InconsistentView(f"{name!r} has seen other participants than most")
-        if not self.study.spare_sums <= upload.n_sums <= self.study.most_sums:
+        least, most = self._summation.lengths
+        if not least <= upload.n_sums <= most:
             raise BadMessage(f"{name!r} sends more or fewer sums than the study allows")
         try:
-            return self.study.coding.field.unpack(upload.sums, upload.n_sums)
+            return self._summation.field.unpack(upload.sums, upload.n_sums)
         except InvalidInput as problem:
             raise BadMessage(f"the upload of {name!r} is malformed: {problem}") from None
 
@@ -247,26 +251,16 @@ class ServerSession:
             else:
                 self._refuse(name, BadMessage(f"{name!r} has not given the shares asked for"))
         self._check_enough(shares)
-        vector = self._unmasked_vector(shares, vanished)
-        hulls = self.study.coding.hulls(vector)
-        self._check_labels(hulls)
-        n_sums = len(next(iter(self._uploads.values())))
-        self.aggregate = Aggregate(vector, hulls, sorted(self._uploads), n_sums)
+        total = self._unmasked_total(shares, vanished)
+        survivors = sorted(self._uploads)
+        self.aggregate = self._summation.open(total, survivors, len(self._participants))
         self._unmaskers = sorted(shares)
         self.step = Step.DONE
         return {}
 
-    def _check_labels(self, hulls: Mapping[int, list[int]]) -> None:
-        """Every survivor has used labels of one place in the order, and nobody of any other."""
-        places = {label // self.study.labels.classes for label in hulls}
-        if len(places) != len(self._uploads) or max(places) >= len(self._participants):
-            raise UnknownLabelSum(
-                f"the labels in the sum belong to {len(places)} sites, but {len(self._uploads)} "
-                f"uploaded; somebody has used labels that are not its own"
-            )
-
-    def _unmasked_vector(self, shares: dict[str, m.Unmask], vanished: set[str]) -> dict[int, int]:
-        field, salt = self.study.coding.field, self.study.session_salt(self._session)
+    def _unmasked_total(self, shares: dict[str, m.Unmask], vanished: set[str]) -> np.ndarray:
+        field = self._summation.field
+        salt = self.study.session_salt(self._session, self._summation.context)
         n_sums = len(next(iter(self._uploads.values())))
         total = field.zeros(n_sums)
         for name, upload in self._uploads.items():
@@ -289,8 +283,7 @@ class ServerSession:
             # what the vanished client would have added is missing from the sum
             missing = pairwise_mask(name, ExchangeKey(secret), survivors, salt, n_sums, field)
             total = field.add(total, missing)
-        most = (n_sums - self.study.spare_sums) // 2
-        return recover(field.to_ints(total), self.study.quantizer.n_bins, most, field)
+        return total
 
     def _restore(
         self, shares: Mapping[str, bytes], fits: Callable[[bytes], bool], what: str
@@ -319,6 +312,12 @@ class ServerSession:
                 f"only {len(present)} of {len(self.study.clients)} clients completed the step "
                 f"'{self.step.value}', the threshold is {self.study.threshold}{why}"
             )
+
+
+def _hulls_of(study: Agreement) -> Summation:
+    if not isinstance(study, Study):
+        raise InvalidInput("this study has no hulls; say what its sessions sum")
+    return HullSummation(study)
 
 
 _HANDLERS: dict[Step, tuple[type, Any]] = {

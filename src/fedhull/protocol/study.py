@@ -3,7 +3,7 @@
 import math
 import tomllib
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import msgspec
 
@@ -21,11 +21,11 @@ Positive = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 
 
-class _Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A table of the study file: unknown keys are refused."""
 
 
-class Geometry(_Part, frozen=True, kw_only=True, dict=True):
+class Geometry(Part, frozen=True, kw_only=True, dict=True):
     """Where the points lie and how wide a bin is."""
 
     epsilon: Positive
@@ -38,23 +38,28 @@ class Geometry(_Part, frozen=True, kw_only=True, dict=True):
         return Quantizer(self.epsilon, self.radius, self.curvature)
 
 
-class Labels(_Part, frozen=True, kw_only=True):
+class Labels(Part, frozen=True, kw_only=True):
     """How many classes a client may have, and how their labels are coded."""
 
     classes: Count
     code: str = "auto"
 
 
-class Rules(_Part, frozen=True, kw_only=True):
-    """How the protocol runs. A threshold of 0 stands for two thirds of the roster."""
+class Cohort(Part, frozen=True, kw_only=True):
+    """How many must stay. A threshold of 0 stands for two thirds of the roster."""
 
     threshold: Annotated[int, msgspec.Meta(ge=0)] = 0
-    spare_sums: Annotated[int, msgspec.Meta(ge=2, le=1000)] = 4
-    most_bins: Count = 20_000
     allow_small_cohort: bool = False
 
 
-class Learning(_Part, frozen=True, kw_only=True):
+class Rules(Cohort, frozen=True, kw_only=True):
+    """How the protocol runs over hulls."""
+
+    spare_sums: Annotated[int, msgspec.Meta(ge=2, le=1000)] = 4
+    most_bins: Count = 20_000
+
+
+class Learning(Part, frozen=True, kw_only=True):
     """What sites leave out of their hulls and keep for testing, and how the server learns.
 
     `classes` is the number of classes over all sites; 0 stands for as many as a site may have.
@@ -72,8 +77,8 @@ class Learning(_Part, frozen=True, kw_only=True):
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)] = 0
 
 
-class Study(_Part, frozen=True, kw_only=True, dict=True):
-    """What all participants agree on; its hash is in every message.
+class Agreement(Part, frozen=True, kw_only=True, dict=True):
+    """What all participants of any study agree on; its hash is in every message.
 
     `clients` is the roster: names and Ed25519 identity keys, exchanged out of band. `coordinator`
     is the key that the server's messages are signed with; without it clients rely on the transport.
@@ -81,17 +86,12 @@ class Study(_Part, frozen=True, kw_only=True, dict=True):
 
     version: Annotated[int, msgspec.Meta(ge=1, le=1)] = 1
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-    geometry: Geometry
-    labels: Labels
-    protocol: Rules = Rules()
-    learning: Learning = Learning()
+    protocol: Cohort = Cohort()
     coordinator: PublicKey | None = None
     clients: dict[Name, PublicKey]
 
     def __post_init__(self) -> None:
-        check_code_name(self.labels.code)
         n = len(self.clients)
-        assert self.quantizer.n_bins > 0  # made here, so that bad settings are refused here
         if len(set(self.clients.values())) < n:
             raise InvalidInput("clients must have different identity keys, but two are the same")
         if n < 2 or (n < SMALLEST_COHORT and not self.protocol.allow_small_cohort):
@@ -107,12 +107,12 @@ class Study(_Part, frozen=True, kw_only=True, dict=True):
             )
 
     @classmethod
-    def from_toml(cls, text: str) -> "Study":
+    def from_toml(cls, text: str) -> Self:
         """The study in a TOML file; whatever is wrong with it is said in a sentence."""
         return cls.from_plain(parse_toml(text))
 
     @classmethod
-    def from_plain(cls, content: dict[str, Any]) -> "Study":
+    def from_plain(cls, content: dict[str, Any]) -> Self:
         """The study in the tables of a TOML file."""
         try:
             return msgspec.convert(content, cls)
@@ -120,24 +120,47 @@ class Study(_Part, frozen=True, kw_only=True, dict=True):
             raise InvalidInput(f"the study breaks a rule: {problem}") from None
 
     def to_toml(self) -> str:
-        """The study as a TOML file, every setting spelled out."""
-        plain = msgspec.to_builtins(self)
-        words = ("version", "name", "coordinator")
-        lines = [f"{key} = {_toml(plain[key])}" for key in words if plain[key] is not None]
-        for table in ("geometry", "labels", "protocol", "learning", "clients"):
+        """The study as a TOML file, every setting spelled out, the roster at its end."""
+        plain = {k: v for k, v in msgspec.to_builtins(self).items() if v is not None}
+        tables = {key: value for key, value in plain.items() if isinstance(value, dict)}
+        lines = [f"{key} = {_toml(value)}" for key, value in plain.items() if key not in tables]
+        for table in sorted(tables, key="clients".__eq__):
             lines += ["", f"[{table}]"]
-            lines += [f"{_toml_key(key)} = {_toml(value)}" for key, value in plain[table].items()]
+            lines += [f"{_toml_key(key)} = {_toml(value)}" for key, value in tables[table].items()]
         return "\n".join(lines) + "\n"
 
     @cached_property
     def hash(self) -> bytes:
         """SHA-256 over what the study says, not over how the file is laid out."""
-        return digest(b"fedhull study", msgspec.json.encode(self, order="deterministic"))
+        return digest(b"fedhull study", msgspec.json.encode(self, order="sorted"))
 
     @property
     def threshold(self) -> int:
         """How many clients must stay to the end: as set, or two thirds, at least 2."""
         return self.protocol.threshold or max(2, math.ceil(2 * len(self.clients) / 3))
+
+    @cached_property
+    def seats(self) -> dict[str, int]:
+        """Every client's number, from 1: where Shamir's polynomials are evaluated."""
+        return {name: seat for seat, name in enumerate(sorted(self.clients), 1)}
+
+    def session_salt(self, session: bytes, context: bytes = b"") -> bytes:
+        """What all keys of a session are bound to."""
+        return digest(b"salt", self.hash, session, context)
+
+
+class Study(Agreement, frozen=True, kw_only=True, dict=True):
+    """A study that learns a classifier from hulls."""
+
+    geometry: Geometry
+    labels: Labels
+    protocol: Rules = Rules()
+    learning: Learning = Learning()
+
+    def __post_init__(self) -> None:
+        check_code_name(self.labels.code)
+        assert self.quantizer.n_bins > 0  # made here, so that bad settings are refused here
+        super().__post_init__()
 
     @property
     def quantizer(self) -> Quantizer:
@@ -169,15 +192,6 @@ class Study(_Part, frozen=True, kw_only=True, dict=True):
     def sums_for(self, most_nonempty: int) -> int:
         """How many power sums determine, and check, a vector with this many non-empty bins."""
         return 2 * most_nonempty + self.spare_sums
-
-    @cached_property
-    def seats(self) -> dict[str, int]:
-        """Every client's number, from 1: where Shamir's polynomials are evaluated."""
-        return {name: seat for seat, name in enumerate(sorted(self.clients), 1)}
-
-    def session_salt(self, session: bytes) -> bytes:
-        """What all keys of a session are bound to."""
-        return digest(b"salt", self.hash, session)
 
 
 def parse_toml(text: str) -> dict[str, Any]:

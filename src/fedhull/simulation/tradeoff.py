@@ -8,8 +8,8 @@ import msgspec
 from fedhull.errors import TooManyBins
 from fedhull.federation.coordinator import Learned, learn
 from fedhull.federation.holdings import Holdings
-from fedhull.protocol.server import Aggregate
 from fedhull.protocol.study import Geometry, Study
+from fedhull.protocol.summation import Aggregate
 from fedhull.report.content import Tradeoff
 
 # How much narrower or wider than the study's own.

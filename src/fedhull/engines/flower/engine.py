@@ -8,7 +8,7 @@ from flwr.serverapp import Grid
 
 from fedhull.errors import BelowThreshold
 from fedhull.federation.participant import INTERNAL_ERROR
-from fedhull.protocol.study import Study
+from fedhull.protocol.study import Agreement
 
 RECORD, MESSAGE, STEP, REPLY, ERROR, NAME = "fedhull", "message", "step", "reply", "error", "name"
 HELLO, ANSWER = "hello", "answer"
@@ -50,7 +50,7 @@ class FlowerEngine:
 
 
 def find_sites(
-    grid: Grid, study: Study, wait: float, report: Callable[[list[str]], None]
+    grid: Grid, study: Agreement, wait: float, report: Callable[[list[str]], None]
 ) -> dict[str, int]:
     """Which node is which site, as the nodes say themselves; what they say later is signed.
 

@@ -6,14 +6,14 @@ from typing import Any
 
 from fedhull.federation.coordinator import PUBLISH
 from fedhull.protocol.server import Step
-from fedhull.protocol.study import Study
+from fedhull.protocol.study import Agreement
 
 CONTROLLER = "fedhull.engines.nvflare.controller.StudyController"
 EXECUTOR = "fedhull.engines.nvflare.executor.StudyExecutor"
 STEPS = [step.value for step in Step if step is not Step.DONE] + [PUBLISH]
 
 
-def write_job(folder: Path, study: Study, timeout: float = 600.0) -> Path:
+def write_job(folder: Path, study: Agreement, timeout: float = 600.0) -> Path:
     """Write the job of a study; `timeout` seconds are given to each step."""
     files: dict[str, Any] = {
         "meta.json": {

@@ -1,0 +1,230 @@
+"""Sessions that sum weighted numbers: exact for any dropouts, bound to their round and start."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from parties import identity
+
+from fedhull.codes.mean import MEAN_FIELD, to_fixed
+from fedhull.engines.memory import MemoryEngine
+from fedhull.errors import BadMessage, BelowThreshold, InvalidInput, OutOfTurn, ProtocolError
+from fedhull.protocol import messages as m
+from fedhull.protocol.client import ClientSession, ClientState
+from fedhull.protocol.encoder_study import Encoder, EncoderStudy, study_from_toml
+from fedhull.protocol.mean_sum import MeanContribution, MeanSummation
+from fedhull.protocol.server import ServerSession, Step
+from fedhull.protocol.study import Cohort, Study
+from fedhull.protocol.summation import largest_upload
+
+SIZE = 5
+
+
+def make_study(n, **rules):
+    names = [f"site-{chr(ord('a') + i)}" for i in range(n)]
+    return EncoderStudy(
+        name="test",
+        encoder=Encoder(start="0" * 64),
+        protocol=Cohort(**rules),
+        clients={name: identity(name).public for name in names},
+    )
+
+
+def make_parts(study, seed):
+    rng = np.random.default_rng(seed)
+    return {
+        name: (rng.uniform(-64, 64, SIZE).astype(np.float32), int(rng.integers(1, 2**20)))
+        for name in study.clients
+    }
+
+
+def make_clients(study, parts, summation=None):
+    summation = summation or MeanSummation(SIZE, 1, b"start")
+    return {
+        name: ClientSession(
+            study, name, identity(name), MeanContribution(summation, lambda part=part: part)
+        )
+        for name, part in parts.items()
+    }
+
+
+def run(server, engine):
+    outgoing = server.start()
+    while outgoing:
+        outgoing = server.advance(engine.step(server.step.value, outgoing)[0])
+    return server.aggregate
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_the_sum_is_exact_for_any_sites_and_dropouts(data):
+    n = data.draw(st.integers(3, 6))
+    study = make_study(n)
+    parts = make_parts(study, data.draw(st.integers(0, 2**16)))
+    gone = data.draw(st.sets(st.sampled_from(sorted(parts)), max_size=n - study.threshold))
+    step = data.draw(st.sampled_from([s.value for s in Step if s is not Step.DONE]))
+    server = ServerSession(study, summation=MeanSummation(SIZE, 1, b"start"))
+    result = run(server, MemoryEngine(make_clients(study, parts).values(), {step: gone}))
+    early = step in ("advertise", "share", "upload")
+    assert result.survivors == sorted(set(parts) - gone if early else parts)
+    in_sum = [parts[name] for name in result.survivors]
+    assert result.total.weight == sum(weight for _, weight in in_sum)
+    expected = [sum(n * int(to_fixed(w)[j]) for w, n in in_sum) for j in range(SIZE)]
+    assert result.total.sums.tolist() == expected
+
+
+def test_clients_that_start_from_different_weights_never_upload():
+    study = make_study(4)
+    parts = make_parts(study, 0)
+    clients = make_clients(study, parts)
+    fooled = make_clients(study, parts, MeanSummation(SIZE, 1, b"another start"))
+    mixed = [fooled[n] if n in ("site-a", "site-b") else clients[n] for n in parts]
+    server = ServerSession(study, summation=MeanSummation(SIZE, 1, b"start"))
+    with pytest.raises(BelowThreshold):
+        run(server, MemoryEngine(mixed))
+    assert ClientState.UPLOADED not in {client.state for client in mixed}
+
+
+def test_an_invitation_to_another_round_is_refused():
+    study = make_study(3)
+    client = make_clients(study, make_parts(study, 0), MeanSummation(SIZE, 2, b"mean"))["site-a"]
+    for turn in (1, 3):
+        other = ServerSession(study, summation=MeanSummation(SIZE, turn, b"mean"))
+        with pytest.raises(OutOfTurn, match=f"session {turn} of the study, where session 2 is"):
+            client.receive(other.start()["site-a"])
+    assert client.state is ClientState.READY
+
+
+def test_no_message_of_one_round_is_taken_in_another():
+    study = make_study(3)
+    parts = make_parts(study, 0)
+    seen = {"down": [], "up": []}
+
+    class Watched(MemoryEngine):
+        def step(self, kind, messages, timeout=0.0):
+            replies, failures = super().step(kind, messages, timeout)
+            seen["down"].append(messages["site-a"])
+            seen["up"].append(replies["site-a"])
+            return replies, failures
+
+    first = MeanSummation(SIZE, 1, b"start")
+    run(ServerSession(study, summation=first), Watched(make_clients(study, parts, first).values()))
+    second = MeanSummation(SIZE, 2, b"mean")
+    server = ServerSession(study, summation=second)
+    clients = make_clients(study, parts, second)
+    outgoing = server.start()
+    while outgoing:
+        for old in seen["up"]:
+            with pytest.raises(ProtocolError):
+                server.check("site-a", old)
+        for old in seen["down"]:
+            with pytest.raises(ProtocolError):
+                clients["site-a"].receive(old)
+        replies = {name: clients[name].receive(raw) for name, raw in outgoing.items()}
+        outgoing = server.advance(replies)
+    assert server.aggregate.survivors == sorted(parts)
+
+
+def test_a_peer_that_announces_another_length_is_refused():
+    study = make_study(3)
+    parts = make_parts(study, 0)
+    clients = make_clients(study, parts)
+    other = MeanSummation(SIZE + 1, 1, b"start")
+    longer = MeanContribution(other, lambda: (np.zeros(SIZE + 1), 1))
+    clients["site-c"] = ClientSession(study, "site-c", identity("site-c"), longer)
+    server = ServerSession(study, summation=MeanSummation(SIZE, 1, b"start"))
+    outgoing = server.start()
+    engine = MemoryEngine(clients.values())
+    for _ in range(2):
+        outgoing = server.advance(engine.step(server.step.value, outgoing)[0])
+    for name in ("site-a", "site-b"):
+        with pytest.raises(BadMessage, match="announces more or less"):
+            clients[name].receive(outgoing[name])
+
+
+def test_numbers_out_of_range_are_said_at_the_site_and_nothing_is_uploaded():
+    study = make_study(4)
+    parts = make_parts(study, 0) | {"site-a": (np.full(SIZE, 100.0), 5)}
+    clients = make_clients(study, parts)
+    engine = MemoryEngine(clients.values())
+    server = ServerSession(study, summation=MeanSummation(SIZE, 1, b"start"))
+    outgoing = server.start()
+    for _ in range(2):
+        outgoing = server.advance(engine.step(server.step.value, outgoing)[0])
+    with pytest.raises(InvalidInput, match="between −64 and 64"):
+        clients["site-a"].receive(outgoing["site-a"])
+    assert clients["site-a"].state is ClientState.SHARED
+
+
+def test_only_an_upload_may_be_as_large_as_one():
+    study = make_study(3)
+    big = MeanSummation(10_000, 1, b"start")
+    server = ServerSession(study, summation=big)
+    with pytest.raises(BadMessage, match="at most"):
+        server.check("site-a", bytes(largest_upload(big)))
+    upload = m.Upload(study=study.hash, session=server.session, view=bytes(32), n_sums=10_001,
+                      sums=bytes(largest_upload(big)))  # fmt: skip
+    raw = m.encode_signed(upload, "site-a", identity("site-a"))
+    with pytest.raises(BadMessage, match="at most"):
+        m.decode_signed(raw, study, server.session)
+    assert m.decode_signed(raw, study, server.session, largest_upload(big))[1] == upload
+
+
+def test_masked_numbers_look_uniform():
+    study = make_study(3)
+    values = []
+    for seed in range(60):
+        server = ServerSession(study, summation=MeanSummation(SIZE, 1, b"start"))
+        run(server, MemoryEngine(make_clients(study, make_parts(study, seed % 2)).values()))
+        values += MEAN_FIELD.to_ints(server._uploads["site-a"])
+    counts = np.bincount([v * 16 // MEAN_FIELD.q for v in values], minlength=16)
+    expected = len(values) / 16
+    assert ((counts - expected) ** 2 / expected).sum() < 37.7  # χ², 15 degrees, p = 0.001
+
+
+def test_those_who_are_not_invited_are_not_asked_and_count_for_the_threshold():
+    study = make_study(4)
+    clients = make_clients(study, make_parts(study, 0))
+    summation = MeanSummation(SIZE, 1, b"start")
+    server = ServerSession(study, summation=summation, invited=["site-a", "site-b", "site-c"])
+    assert sorted(server.start()) == ["site-a", "site-b", "site-c"]
+    assert run(server, MemoryEngine(clients.values())).survivors == ["site-a", "site-b", "site-c"]
+    few = ServerSession(study, summation=summation, invited=["site-a", "site-b"])
+    with pytest.raises(BelowThreshold, match="only 2 of 4"):
+        run(few, MemoryEngine(make_clients(study, make_parts(study, 0)).values()))
+
+
+# The study file.
+
+
+def test_an_encoder_study_is_known_by_its_table():
+    study = make_study(3, threshold=3)
+    again = study_from_toml(study.to_toml())
+    assert isinstance(again, EncoderStudy)
+    assert again == study
+    assert again.hash == study.hash
+    for old, new in [("rounds = 20", "rounds = 2"), ("epochs = 1", "epochs = 2"), ("00", "11")]:
+        assert study_from_toml(study.to_toml().replace(old, new)).hash != study.hash
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("rounds = 20", "rounds = 0", "encoder.rounds"),
+        ('start = "0', 'start = "g', "encoder.start"),
+        ("[encoder]", "[geometry]\nepsilon = 0.1\nradius = 0.9\n[encoder]", "geometry"),
+        ("threshold = 0", "threshold = 1", "threshold must be"),
+    ],
+)
+def test_what_is_wrong_with_an_encoder_study_is_said(old, new, words):
+    text = make_study(3).to_toml()
+    assert old in text
+    with pytest.raises(InvalidInput, match=words):
+        study_from_toml(text.replace(old, new))
+
+
+def test_a_study_of_hulls_has_no_encoder():
+    with pytest.raises(InvalidInput):
+        Study.from_toml(make_study(3).to_toml())
+    with pytest.raises(InvalidInput, match="no hulls"):
+        ServerSession(make_study(3))
