@@ -8,6 +8,7 @@ import json
 
 from fedhull.engines.memory import MemoryEngine
 from fedhull.federation.consent import load_holdings
+from fedhull.federation.frame import encoder_of
 from fedhull.federation.coordinator import run_study
 from fedhull.federation.kit import Kit
 from fedhull.federation.site import Site
@@ -82,9 +83,10 @@ def check(seen: dict, kits, data, names_errors: bool = True) -> None:
 def in_memory(kits, data, vanish=None):
     """The same study, keys and data, in the memory engine."""
     kit = Kit.open(kits / "server")
+    encoder = encoder_of(kit.folder, kit.study)
     sites = [
         Site(kit.study, name, Kit.open(kits / name).identity,
-             load_holdings(kit.study, str(data[name]), "label"))
+             load_holdings(kit.study, str(data[name]), "label", encoder))
         for name in kit.study.clients
     ]  # fmt: skip
     return run_study(ServerSession(kit.study, kit.identity), MemoryEngine(sites, vanish))

@@ -41,7 +41,7 @@ def make_cell_files(folder, names):
 def make_encoder_kits(folder, names, rounds=2):
     """(folder of kits, {site: data file}), every site's consent given."""
     start = make_start().to_bytes()
-    kits = make_kits(encoder_draft(names, rounds), folder / "kits", start=start).folder
+    kits = make_kits(encoder_draft(names, rounds), folder / "kits", encoder=start).folder
     data = make_cell_files(folder, names)
     for name in names:
         kit = Kit.open(kits / name)

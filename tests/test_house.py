@@ -33,6 +33,7 @@ MAY_IMPORT = {
         "codes",
         "data",
         "disc",
+        "embed",
         "engines",
         "errors",
         "federation",

@@ -205,7 +205,7 @@ def test_the_start_must_be_the_one_that_the_study_names(tmp_path):
     with pytest.raises(InvalidInput, match="--encoder FILE"):
         make_kits(draft, tmp_path / "none")
     with pytest.raises(InvalidInput, match="not the encoder"):
-        make_kits(draft, tmp_path / "other", start=make_start().to_bytes())
+        make_kits(draft, tmp_path / "other", encoder=make_start().to_bytes())
 
 
 # What participants leave.

@@ -48,7 +48,7 @@ def provision(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server.")] = 8002,
     engine: EngineOption = EngineName.NVFLARE,
     encoder: Annotated[
-        Path | None, typer.Option(help="The encoder that an encoder study starts from, an .npz.")
+        Path | None, typer.Option(help="The encoder of the study, an .npz: every kit gets it.")
     ] = None,
     json: JsonFlag = False,
 ) -> None:
@@ -59,8 +59,8 @@ def provision(
 
     _require_extra(engine)
     options = "" if engine is EngineName.NVFLARE else f" --engine {engine.value}"
-    start = None if encoder is None else read_bytes(encoder)
-    kits = make_kits(read_text(study), output_folder(folder), options, start)
+    content = None if encoder is None else read_bytes(encoder)
+    kits = make_kits(read_text(study), output_folder(folder), options, content)
     try:
         if engine is EngineName.NVFLARE:
             from fedhull.engines.nvflare.startup import add_startup_kits
@@ -166,7 +166,7 @@ def client(
     label: Annotated[str, typer.Option(help="Column that holds the classes.")] = "label",
     layer: Annotated[
         str | None,
-        typer.Option(help="In an encoder study: the .h5ad's layer of raw counts."),
+        typer.Option(help="In a study with an encoder: the .h5ad's layer in place of X."),
     ] = None,
     identity: Annotated[
         Path | None, typer.Option(help="Your key, if it is not in the kit.")
@@ -256,6 +256,7 @@ def _consent(
         load_training_cells,
     )
     from fedhull.federation.encoder_site import check_cells
+    from fedhull.federation.frame import encoder_of
     from fedhull.federation.participant import start_of
     from fedhull.protocol.encoder_study import EncoderStudy
 
@@ -270,13 +271,12 @@ def _consent(
         _agree(kit, yes, again)
         ask_for_training(study, cells, data, layer).give(kit)
         return
-    if layer is not None:
-        raise InvalidInput("--layer is for encoder studies; this study takes points in the disc")
-    holdings = load_holdings(study, data, label)
+    encoder = encoder_of(kit.folder, study)
+    holdings = load_holdings(study, data, label, encoder, layer)
     if not (quiet and yes):
         _explain(kit, study, holdings)
     _agree(kit, yes, again)
-    ask_for(study, holdings, data, label).give(kit)
+    ask_for(study, holdings, data, label, layer).give(kit)
 
 
 def _explain_training(
@@ -308,6 +308,7 @@ def _explain(kit: "Kit", study: "Study", holdings: "Holdings") -> None:
     _print(
         f"Study '{study.name}', hash {study.hash.hex()}, coordinated by the holder of key "
         f"{study.coordinator or 'none'}; you are {kit.name}, one of {len(study.clients)} sites.\n"
+        f"{_placed_words(study)}"
         f"You hold {holdings.points_held + len(holdings.test_y):,} points in "
         f"{len(holdings.classes)} classes. {len(holdings.test_y):,} stay here as a test set, the "
         f"guard '{study.learning.guard}' leaves {holdings.points_guarded:,} out.\n"
@@ -322,6 +323,15 @@ def _explain(kit: "Kit", study: "Study", holdings: "Holdings") -> None:
         _print(
             f"Careful: that is {share:.0%} of them. Where a class has few points, most are corners."
         )
+
+
+def _placed_words(study: "Study") -> str:
+    if study.embedding is None:
+        return ""
+    return (
+        f"Your cells are placed in the disc on this machine, by the study's encoder "
+        f"{study.embedding.encoder} (SHA-256).\n"
+    )
 
 
 def _agree(kit: "Kit", yes: bool, again: bool) -> None:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 
+KEY = "X_poincare"
+
+
 def cells_of(adata: "AnnData", layer: str | None = None, use_rep: str | None = None) -> Cells:
     """The cells of an AnnData object: X, a layer, or a representation."""
     if use_rep is not None:
@@ -24,14 +27,14 @@ def cells_of(adata: "AnnData", layer: str | None = None, use_rep: str | None = N
     return Cells(x, [str(name) for name in adata.var_names])
 
 
-def annotate(adata: "AnnData", made: Embedding, key_added: str = "X_poincare") -> None:
+def annotate(adata: "AnnData", made: Embedding, key_added: str = KEY) -> None:
     """Write the points to ``obsm`` and what is to be known of them to ``uns``."""
     adata.obsm[key_added] = made.points
     adata.uns[key_added.removeprefix("X_")] = made.to_json()
 
 
 def record_alignment(
-    adata: "AnnData", points: np.ndarray, found: Alignment, key: str = "X_poincare"
+    adata: "AnnData", points: np.ndarray, found: Alignment, key: str = KEY
 ) -> None:
     """Replace the points by the aligned ones, and note by what and how well."""
     adata.obsm[key] = points

@@ -7,10 +7,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
-from fedhull.data.files import load_file, open_h5ad
+from fedhull.data.files import open_h5ad
 from fedhull.embed.annotated import cells_of
 from fedhull.embed.cells import Cells
+from fedhull.embed.embedder import CellEmbedder
 from fedhull.errors import InvalidInput, MissingExtra, NoConsent
+from fedhull.federation.frame import encoder_of, load_points
 from fedhull.federation.holdings import Holdings, prepare
 from fedhull.federation.kit import CONSENT, Kit, write_json
 from fedhull.protocol.encoder_study import EncoderStudy
@@ -37,6 +39,7 @@ class Consent(_Given):
     label: str
     points_sent: int
     points_held: int
+    layer: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +53,23 @@ class EncoderConsent(_Given):
 C = TypeVar("C", Consent, EncoderConsent)
 
 
-def load_holdings(study: Study, data: str, label: str) -> Holdings:
+def load_holdings(
+    study: Study,
+    data: str,
+    label: str,
+    encoder: CellEmbedder | None = None,
+    layer: str | None = None,
+) -> Holdings:
     """What a site would take into the study, from its data file."""
-    return prepare(study, *load_file(data, label))
+    return prepare(study, *load_points(encoder, data, label, layer))
 
 
-def ask_for(study: Study, holdings: Holdings, data: str, label: str) -> Consent:
+def ask_for(
+    study: Study, holdings: Holdings, data: str, label: str, layer: str | None = None
+) -> Consent:
     """The consent that a person would give to these holdings."""
     return Consent(
+        layer=layer,
         study=study.hash.hex(),
         data=str(Path(data).resolve()),
         label=label,
@@ -94,7 +106,8 @@ def use_consent(kit: Kit, results: Path) -> Holdings:
     """Take the consent, so that it serves no second session, and load what it covers."""
     assert isinstance(kit.study, Study)
     consent = _take(kit, results, Consent)
-    holdings = load_holdings(kit.study, consent.data, consent.label)
+    encoder = encoder_of(kit.folder, kit.study)
+    holdings = load_holdings(kit.study, consent.data, consent.label, encoder, consent.layer)
     if (holdings.points_sent, holdings.points_held) != (consent.points_sent, consent.points_held):
         raise NoConsent(
             f"the data have changed since the consent was given: {holdings.points_sent} of "

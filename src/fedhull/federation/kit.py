@@ -6,7 +6,8 @@ KIT/
                     says where its owner keeps it
   start.npz         in an encoder study, the encoder that all participants start from
   consent.json      what somebody at this site has agreed to send; good for one session
-  results/RUN/      audit.jsonl, status.json, model.json or encoder.npz, result.json, report.html
+  results/RUN/      audit.jsonl, status.json, model.json, result.json, report.html; in an
+                    encoder study encoder.npz and report.md for model.json and report.html
 """
 
 import fcntl
@@ -26,7 +27,7 @@ STUDY, CONSENT, RESULTS = "study.toml", "consent.json", "results"
 IDENTITY, IDENTITY_ELSEWHERE = "identity.pem", "identity.path"
 AUDIT, STATUS = "audit.jsonl", "status.json"
 MODEL, RESULT, REPORT = "model.json", "result.json", "report.html"
-START, ENCODER = "start.npz", "encoder.npz"
+START, ENCODER, ENCODER_REPORT = "start.npz", "encoder.npz", "report.md"
 
 
 @dataclass(frozen=True)

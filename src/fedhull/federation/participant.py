@@ -17,6 +17,7 @@ from fedhull.federation.journal import Journal
 from fedhull.federation.kit import (
     AUDIT,
     ENCODER,
+    ENCODER_REPORT,
     MODEL,
     RESULT,
     START,
@@ -194,6 +195,7 @@ def save_outcome(outcome: Outcome | EncoderOutcome, results: Path) -> None:
     if isinstance(outcome, EncoderOutcome):
         write_bytes(results / ENCODER, outcome.encoder.to_bytes())
         write_json(results / RESULT, outcome.to_json())
+        write_bytes(results / ENCODER_REPORT, outcome.to_markdown().encode())
     else:
         save_model(outcome.model, results / MODEL)
         report = page_to_json(coordinator_page(outcome))

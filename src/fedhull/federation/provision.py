@@ -3,10 +3,12 @@
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fedhull.errors import InvalidInput
 from fedhull.federation.encoder_site import read_start
-from fedhull.federation.kit import IDENTITY, START, STUDY, write_bytes
+from fedhull.federation.frame import read_encoder
+from fedhull.federation.kit import ENCODER, IDENTITY, START, STUDY, write_bytes
 from fedhull.protocol.encoder_study import AnyStudy, EncoderStudy, study_from_plain
 from fedhull.protocol.keys import Identity
 from fedhull.protocol.study import parse_toml
@@ -23,12 +25,10 @@ class Kits:
     own_key: list[str]
 
 
-def make_kits(draft: str, folder: Path, options: str = "", start: bytes | None = None) -> Kits:
+def make_kits(draft: str, folder: Path, options: str = "", encoder: bytes | None = None) -> Kits:
     """Write a kit for the coordinator and one for each site on the roster; `options` are what the
-    kits' READMEs add to the commands, `start` is the file of the encoder that an encoder study
-    starts from.
-
-    In the draft, an encoder's `start` may be "": the hash of the file is then put in.
+    kits' READMEs add to the commands, `encoder` is the file of the encoder that sites place their
+    cells with, or that an encoder study starts from. Its hash is put into the study.
 
     A site with a public key in the draft keeps its private key to itself. For a site whose key is
     "" a key is made and put into its kit: easier, but whoever makes the kits has then seen it.
@@ -44,17 +44,17 @@ def make_kits(draft: str, folder: Path, options: str = "", start: bytes | None =
     if content.get("coordinator"):
         raise InvalidInput("leave 'coordinator' out of the draft: its key is made with the kits")
     content["coordinator"] = coordinator.public
-    encoder = content.get("encoder")
-    if isinstance(encoder, dict) and encoder.get("start") == "" and start is not None:
-        encoder["start"] = hashlib.sha256(start).hexdigest()
+    if encoder is not None:
+        _put_hash(content, hashlib.sha256(encoder).hexdigest())
     content["clients"] = roster | {name: identity.public for name, identity in made.items()}
     study = study_from_plain(content)
-    if isinstance(study, EncoderStudy):
-        if start is None:
-            raise InvalidInput("an encoder study needs the encoder it starts from: --encoder FILE")
-        read_start(study, start)
-    elif start is not None:
-        raise InvalidInput("--encoder is for studies with an [encoder] table")
+    if encoder is None and (isinstance(study, EncoderStudy) or study.embedding is not None):
+        raise InvalidInput("this study needs the file of its encoder: --encoder FILE")
+    if encoder is not None:
+        if isinstance(study, EncoderStudy):
+            read_start(study, encoder)
+        else:
+            read_encoder(study, encoder)
     if folder.exists() and any(folder.iterdir()):
         raise InvalidInput(f"{folder} is not empty; kits are made in a new folder")
     for name in (SERVER, *study.clients):
@@ -65,17 +65,27 @@ def make_kits(draft: str, folder: Path, options: str = "", start: bytes | None =
         identity = coordinator if name == SERVER else made.get(name)
         if identity is not None:
             write_bytes(kit / IDENTITY, identity.to_pem(), mode=0o600)
-        if start is not None:
-            write_bytes(kit / START, start)
+        if encoder is not None:
+            file = START if isinstance(study, EncoderStudy) else ENCODER
+            write_bytes(kit / file, encoder)
         write_bytes(kit / "README.md", _readme(name, study, identity is not None, options).encode())
     return Kits(folder, study, sorted(set(study.clients) - set(made)))
+
+
+def _put_hash(content: dict[str, Any], sha256: str) -> None:
+    """Where the draft leaves the hash of the encoder open."""
+    table, key = ("encoder", "start") if "encoder" in content else ("embedding", "encoder")
+    settings = content.setdefault(table, {})
+    if isinstance(settings, dict) and settings.get(key, "") == "":
+        settings[key] = sha256
 
 
 def _readme(name: str, study: AnyStudy, has_key: bool, options: str) -> str:
     command = f"fedhull server .{options}"
     words = "It says whom it is waiting for, and ends by itself."
     if name != SERVER:
-        file = "YOUR_CELLS.h5ad" if isinstance(study, EncoderStudy) else "YOUR_FILE"
+        places = isinstance(study, EncoderStudy) or study.embedding is not None
+        file = "YOUR_CELLS.h5ad" if places else "YOUR_FILE"
         label = "" if isinstance(study, EncoderStudy) else " --label YOUR_CLASS_COLUMN"
         command = f"fedhull client .{options} --data {file}{label}"
         words = "It shows what would be sent, and asks, before anything is sent."

@@ -9,11 +9,11 @@ import msgspec
 import numpy as np
 
 import fedhull
-from fedhull.data.files import load_file
 from fedhull.errors import FedhullError, InvalidInput
 from fedhull.federation.consent import read_consent
 from fedhull.federation.coordinator import Outcome
-from fedhull.federation.kit import CONSENT, REPORT, RESULT, read_text, write_bytes
+from fedhull.federation.frame import encoder_of, load_points
+from fedhull.federation.kit import CONSENT, REPORT, RESULT, STUDY, read_text, write_bytes
 from fedhull.federation.site import Site
 from fedhull.learn.model import model_to_json
 from fedhull.protocol.study import Study
@@ -211,7 +211,9 @@ def _with_own_points(page: AnyPage, folder: Path) -> AnyPage:
         return page
     try:
         consent = read_consent(folder / CONSENT)
-        x, y = load_file(consent.data, consent.label)
+        study = Study.from_toml(read_text(folder.parents[1] / STUDY))
+        encoder = encoder_of(folder.parents[1], study)
+        x, y = load_points(encoder, consent.data, consent.label, consent.layer)
     except FedhullError:
         return page
     names, numbers = np.unique(y, return_inverse=True)

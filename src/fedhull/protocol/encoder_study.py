@@ -6,9 +6,7 @@ import msgspec
 
 from fedhull.codes.mean import MOST_SITES
 from fedhull.errors import InvalidInput
-from fedhull.protocol.study import Agreement, Part, Study, parse_toml
-
-Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+from fedhull.protocol.study import Agreement, Part, Sha256, Study, parse_toml
 
 
 class Encoder(Part, frozen=True, kw_only=True):

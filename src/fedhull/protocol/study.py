@@ -17,12 +17,19 @@ _BINS_ROUNDED_TO = 8
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}\Z")]
 PublicKey = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 
 
 class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A table of the study file: unknown keys are refused."""
+
+
+class Embedding(Part, frozen=True, kw_only=True):
+    """Where points come from: the SHA-256 of the encoder file that all sites place cells with."""
+
+    encoder: Sha256
 
 
 class Geometry(Part, frozen=True, kw_only=True, dict=True):
@@ -156,6 +163,7 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
     labels: Labels
     protocol: Rules = Rules()
     learning: Learning = Learning()
+    embedding: Embedding | None = None
 
     def __post_init__(self) -> None:
         check_code_name(self.labels.code)

@@ -1,0 +1,72 @@
+"""The frame that all sites' points lie in: points that are there already, or cells that every site
+places with the encoder whose hash stands in the study."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from fedhull.data.files import check_data, load_file, open_h5ad
+from fedhull.embed.annotated import KEY, cells_of, column_of
+from fedhull.embed.embedder import CellEmbedder, embedder_from_bytes
+from fedhull.errors import InvalidInput
+from fedhull.federation.kit import ENCODER, read_bytes
+from fedhull.protocol.study import Study
+
+
+def read_encoder(study: Study, content: bytes) -> CellEmbedder:
+    """The study's encoder, if this is the content of its file."""
+    assert study.embedding is not None
+    if hashlib.sha256(content).hexdigest() != study.embedding.encoder:
+        raise InvalidInput(
+            f"this is not the study's encoder, whose SHA-256 is {study.embedding.encoder}; ask the "
+            f"coordinator for the file"
+        )
+    encoder = embedder_from_bytes(content, "the study's encoder")
+    if not isinstance(encoder, CellEmbedder):
+        raise InvalidInput(f"a study's encoder must be one of cells, not of a {encoder.method}")
+    if encoder.curvature != study.geometry.curvature:
+        raise InvalidInput(
+            f"the encoder has curvature {encoder.curvature:g}, but the study says "
+            f"{study.geometry.curvature:g}"
+        )
+    return encoder
+
+
+def encoder_of(folder: Path, study: Study) -> CellEmbedder | None:
+    """The encoder in a kit's folder, if its study has one."""
+    if study.embedding is None:
+        return None
+    if not (folder / ENCODER).is_file():
+        raise InvalidInput(
+            f"{folder / ENCODER} is missing: the study's encoder, which 'fedhull provision' puts "
+            f"into every kit"
+        )
+    return read_encoder(study, read_bytes(folder / ENCODER))
+
+
+def load_points(
+    encoder: CellEmbedder | None, data: str, label: str, layer: str | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """A site's points and labels: as they are in the file, or its cells placed by the encoder.
+
+    Points that an .h5ad says come from the same encoder are not computed again.
+    """
+    if encoder is None:
+        if layer is not None:
+            raise InvalidInput("--layer is for studies with an encoder; this one takes points")
+        return load_file(data, label)
+    if Path(data).suffix != ".h5ad":
+        from fedhull.data.raw import load_cells  # slow to import, and few need it
+
+        cells, labels = load_cells(data, label)
+        if labels is None:
+            raise InvalidInput(f"{data} has no column {label!r}; name the classes by --label")
+        return check_data(encoder.transform(cells), labels, data)
+    if not Path(data).is_file():
+        raise InvalidInput(f"{data} does not exist")
+    adata = open_h5ad(data)
+    made_by = adata.uns.get("poincare", {}).get("encoder_hash")
+    known = layer is None and KEY in adata.obsm and made_by == encoder.hash
+    points = adata.obsm[KEY] if known else encoder.transform(cells_of(adata, layer))
+    return check_data(points, column_of(adata, label), data)
