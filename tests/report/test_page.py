@@ -301,6 +301,12 @@ def test_pooled_reliability_is_that_of_all_points_together(simulated):
         assert one.confidence == pytest.approx(two.confidence)
 
 
+def test_the_codes_of_the_fullest_bin_add_up_to_its_number(page, federated):
+    for shared in (page.shared_bin, page_from_json(report_of(federated["server"]), "").shared_bin):
+        assert sum(map(int, shared.codes)) == int(shared.value)
+        assert len(shared.codes) == len(shared.labels) >= 1
+
+
 # The command
 
 

@@ -194,14 +194,17 @@ def site_lines(outcome: Outcome) -> list[SiteLine]:
 
 def _fullest_bin(outcome: Outcome) -> SharedBin:
     """The bin where most labels meet: it shows best how sums of codes are taken apart."""
-    code = outcome.study.coding.code
-    split = {j: code.decode(value) for j, value in outcome.aggregate.vector.items()}
-    fullest = max(sorted(split), key=lambda j: len(split[j]))
+    labels_in: dict[int, list[int]] = {}
+    for label, bins in sorted(outcome.aggregate.hulls.items()):
+        for j in bins:
+            labels_in.setdefault(j, []).append(label)
+    fullest = max(sorted(labels_in), key=lambda j: len(labels_in[j]))
+    codes = outcome.study.coding.code.codes
     return SharedBin(
         bin=str(fullest),
         value=str(outcome.aggregate.vector[fullest]),
-        labels=list(split[fullest]),
-        codes=[str(code.codes[label]) for label in split[fullest]],
+        labels=labels_in[fullest],
+        codes=[str(codes[label]) for label in labels_in[fullest]],
     )
 
 
