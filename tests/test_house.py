@@ -26,7 +26,17 @@ MAY_IMPORT = {
     "learn": {"disc", "errors"},
     "federation": {"data", "disc", "embed", "errors", "learn", "protocol"},
     "engines": {"federation", "data", "protocol", "errors"},
-    "simulation": {"codes", "data", "disc", "engines", "errors", "federation", "learn", "protocol"},
+    "simulation": {
+        "codes",
+        "data",
+        "disc",
+        "embed",
+        "engines",
+        "errors",
+        "federation",
+        "learn",
+        "protocol",
+    },
     "report": {"disc", "errors"},
     "reproduce": {"data", "disc", "errors", "learn", "report", "simulation"},
     "bench": {
