@@ -43,6 +43,18 @@ def test_unpack_inverts_pack_at_the_announced_size(drawn):
     assert field.to_ints(field.unpack(packed, len(a))) == a
 
 
+@pytest.mark.parametrize("n", [2**14 - 1, 2**14, 2**14 + 1, 2**15 + 5])
+@pytest.mark.parametrize("q", [5, 2**61 - 1, largest_prime_below(2**100)])
+def test_long_vectors_are_packed_as_one(q, n):
+    field = Field(q)
+    vector = field.uniform(n, np.random.default_rng(n).bytes)
+    packed = field.pack(vector)
+    assert len(packed) == field.packed_size(n)
+    assert np.array_equal(field.unpack(packed, n), vector)
+    bits = "".join(f"{v:0{field.bits}b}"[::-1] for v in field.to_ints(vector))
+    assert int.from_bytes(packed, "little") == int(bits[::-1], 2)
+
+
 @given(fields, st.binary(max_size=40), st.integers(0, 20))
 def test_any_bytes_unpack_to_elements_or_are_refused(field, packed, n):
     try:

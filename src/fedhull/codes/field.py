@@ -14,6 +14,8 @@ from fedhull.errors import InvalidInput
 
 MOST_BITS = 127
 _SMOOTH_BITS = 62
+# Elements that are packed at once; a multiple of 8, so that they end with a byte.
+_CHUNK = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,11 @@ class Field:
 
     def pack(self, vector: np.ndarray) -> bytes:
         """The vector in ⌈log2 q⌉ bits per element."""
+        return b"".join(
+            self._pack(vector[first : first + _CHUNK]) for first in range(0, len(vector), _CHUNK)
+        )
+
+    def _pack(self, vector: np.ndarray) -> bytes:
         octets = vector.astype("<u8").view(np.uint8).reshape(len(vector), 16)
         bits = np.unpackbits(octets, axis=1, bitorder="little")[:, : self.bits]
         return np.packbits(bits.ravel(), bitorder="little").tobytes()
@@ -86,6 +93,13 @@ class Field:
                 f"a packed vector of {n} elements takes {self.packed_size(n)} bytes, "
                 f"got {len(packed)}"
             )
+        parts = [self.zeros(0)]
+        for first in range(0, n, _CHUNK):
+            size, begin = min(_CHUNK, n - first), self.packed_size(first)
+            parts.append(self._unpack(packed[begin : begin + self.packed_size(size)], size))
+        return np.concatenate(parts)
+
+    def _unpack(self, packed: bytes, n: int) -> np.ndarray:
         bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), bitorder="little")
         if bits[n * self.bits :].any():
             raise InvalidInput("a packed vector must end in zero bits")
