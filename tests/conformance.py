@@ -8,8 +8,8 @@ import json
 
 from fedhull.engines.memory import MemoryEngine
 from fedhull.federation.consent import load_holdings
-from fedhull.federation.frame import encoder_of
 from fedhull.federation.coordinator import run_study
+from fedhull.federation.frame import encoder_of
 from fedhull.federation.kit import Kit
 from fedhull.federation.site import Site
 from fedhull.learn.model import model_to_json
