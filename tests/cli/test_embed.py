@@ -45,6 +45,13 @@ def test_from_counts_to_a_federated_study_by_donor(counts, tmp_path):
     assert result["decoded_exactly"]
 
 
+def test_raw_cells_are_embedded_on_the_way_and_one_is_told(counts):
+    study = run("simulate", "--dataset", counts, "--label", "cell_type",
+                "--partition", "column:donor", "--json")  # fmt: skip
+    assert json.loads(study.stdout)["accuracy"]["FL"]["mean"] > 90
+    assert "its cells are embedded together" in study.stderr
+
+
 def test_an_encoder_places_others_and_says_which_genes_are_missing(counts, tmp_path):
     run("embed", counts, "--out", tmp_path / "a.h5ad", "--save-encoder", tmp_path / "e.npz")
     fewer = anndata.read_h5ad(counts)[:, 2:].copy()

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from fedhull.cli.console import (
     JsonFlag,
+    err,
     out,
     output_folder,
     prepare_kernels,
@@ -76,13 +77,24 @@ def simulate(
     """Run a federated study over a data set, every message through the real protocol."""
     from fedhull.data.datasets import load_column, load_dataset
     from fedhull.data.files import read_curvature
+    from fedhull.data.raw import embed_file, is_raw
     from fedhull.learn.model import save_model
     from fedhull.report.content import page_to_json
     from fedhull.simulation.simulate import simulate as run
 
     prepare_kernels(quiet=json)
     column = partition.removeprefix("column:") if partition.startswith("column:") else None
-    x, y = load_dataset(dataset, label, seed, without=column)
+    if is_raw(dataset):
+        err.print(
+            f"{dataset} has no obsm['X_poincare']: its cells are embedded together, by the "
+            f"defaults. 'fedhull embed' keeps the points, and lets you choose how.",
+            style="yellow",
+            highlight=False,
+            markup=False,
+        )
+        x, y = embed_file(dataset, label)
+    else:
+        x, y = load_dataset(dataset, label, seed, without=column)
     if folder is None and not json:
         folder = Path("fedhull-simulation")
     if folder is not None:

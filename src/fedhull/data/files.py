@@ -108,6 +108,7 @@ class Columns:
     named: dict[str, Any]
     separate_points: Any = None
     npz: bool = False
+    no_points: str = ""  # why there are none
 
     def __contains__(self, name: str) -> bool:
         return name in self.named
@@ -123,6 +124,8 @@ class Columns:
 
     def points(self, leave_out: set[str | None]) -> Any:
         """The coordinates: all columns but those left out, or what is kept apart."""
+        if self.no_points:
+            raise InvalidInput(self.no_points)
         if self.separate_points is not None:
             return self.separate_points
         coordinates = {name: v for name, v in self.named.items() if name not in leave_out}
@@ -200,10 +203,11 @@ def open_h5ad(path: str | Path, backed: bool = False) -> Any:
 
 def _h5ad(path: Path) -> Columns:
     data = open_h5ad(path, backed=True)
-    if "X_poincare" not in data.obsm:
-        raise InvalidInput(
-            f"{path} has no obsm['X_poincare']; embed the cells in the disc first: "
-            f"fedhull embed {path} --out {path}"
-        )
     columns = {str(name): np.asarray(data.obs[name]) for name in data.obs.columns}
+    if "X_poincare" not in data.obsm:
+        return Columns(
+            columns,
+            no_points=f"{path} has no obsm['X_poincare']; embed the cells in the disc first: "
+            f"fedhull embed {path} --out {path}",
+        )
     return Columns(columns, np.asarray(data.obsm["X_poincare"]))

@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 from fedhull.data.files import check_data, open_h5ad, read_columns
 from fedhull.data.published import find_published
-from fedhull.embed.annotated import cells_of
+from fedhull.embed.annotated import KEY, cells_of, column_of
 from fedhull.embed.cells import Cells
 from fedhull.embed.embedding import Embedding, fit_embedding
 from fedhull.embed.neighbours import NeighbourEmbedder
@@ -66,6 +66,20 @@ def pbmc68k() -> RawCells:
     data = open_h5ad(file)
     labels = np.asarray(data.obs["bulk_labels"]).astype(str)
     return RawCells(cells_of(data), labels, np.ones(len(labels), dtype=bool))
+
+
+def is_raw(name: str) -> bool:
+    """Whether a file holds cells that are not in the disc yet."""
+    if Path(name).suffix != ".h5ad" or not Path(name).is_file():
+        return False
+    return KEY not in open_h5ad(name, backed=True).obsm
+
+
+def embed_file(path: str, label: str) -> tuple[np.ndarray, np.ndarray]:
+    """Points and labels of the cells in an .h5ad, embedded all together by the defaults."""
+    data = open_h5ad(path)
+    raw = RawCells(cells_of(data), column_of(data, label), np.ones(data.n_obs, dtype=bool))
+    return check_data(embed_raw(raw).points, raw.labels, path)
 
 
 BUILT_IN = {"lung": lung, "pbmc68k": pbmc68k}
