@@ -45,16 +45,16 @@ def make_kits(draft: str, folder: Path, options: str = "", start: bytes | None =
         raise InvalidInput("leave 'coordinator' out of the draft: its key is made with the kits")
     content["coordinator"] = coordinator.public
     encoder = content.get("encoder")
-    if isinstance(encoder, dict) and encoder.get("start") == "" and start is not None:
+    if start is None and encoder is not None:
+        raise InvalidInput("an encoder study needs the encoder it starts from: --encoder FILE")
+    if start is not None and isinstance(encoder, dict) and encoder.get("start") == "":
         encoder["start"] = hashlib.sha256(start).hexdigest()
     content["clients"] = roster | {name: identity.public for name, identity in made.items()}
     study = study_from_plain(content)
-    if isinstance(study, EncoderStudy):
-        if start is None:
-            raise InvalidInput("an encoder study needs the encoder it starts from: --encoder FILE")
+    if start is not None:
+        if not isinstance(study, EncoderStudy):
+            raise InvalidInput("--encoder is for studies with an [encoder] table")
         read_start(study, start)
-    elif start is not None:
-        raise InvalidInput("--encoder is for studies with an [encoder] table")
     if folder.exists() and any(folder.iterdir()):
         raise InvalidInput(f"{folder} is not empty; kits are made in a new folder")
     for name in (SERVER, *study.clients):
