@@ -46,10 +46,10 @@ def make_kits(draft: str, folder: Path, options: str = "", encoder: bytes | None
     content["coordinator"] = coordinator.public
     if encoder is not None:
         _put_hash(content, hashlib.sha256(encoder).hexdigest())
+    elif "encoder" in content or "embedding" in content:
+        raise InvalidInput("this study needs the file of its encoder: --encoder FILE")
     content["clients"] = roster | {name: identity.public for name, identity in made.items()}
     study = study_from_plain(content)
-    if encoder is None and (isinstance(study, EncoderStudy) or study.embedding is not None):
-        raise InvalidInput("this study needs the file of its encoder: --encoder FILE")
     if encoder is not None:
         if isinstance(study, EncoderStudy):
             read_start(study, encoder)
