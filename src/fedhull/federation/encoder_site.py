@@ -1,16 +1,14 @@
 """A site in an encoder study: it trains on its own cells, and its weights go into the sums."""
 
-import hashlib
-
 import msgspec
 import numpy as np
 
 from fedhull.embed.autoencoder import AutoencoderEmbedder
 from fedhull.embed.cells import Cells
-from fedhull.embed.embedder import embedder_from_bytes
 from fedhull.embed.network import flatten, unflatten
 from fedhull.embed.training import train
 from fedhull.errors import BadMessage, InvalidInput, OutOfTurn
+from fedhull.federation.frame import named_encoder
 from fedhull.protocol.client import ClientSession, ClientState
 from fedhull.protocol.encoder_study import EncoderStudy
 from fedhull.protocol.keys import Identity, Randomness, digest
@@ -110,12 +108,7 @@ class EncoderSite:
 
 def read_start(study: EncoderStudy, content: bytes) -> AutoencoderEmbedder:
     """The encoder that everybody starts from, if this is the content of its file."""
-    if hashlib.sha256(content).hexdigest() != study.encoder.start:
-        raise InvalidInput(
-            f"this is not the encoder that the study starts from, whose SHA-256 is "
-            f"{study.encoder.start}; ask the coordinator for the file"
-        )
-    encoder = embedder_from_bytes(content, "the encoder that the study starts from")
+    encoder = named_encoder(content, study.encoder.start, "the encoder that the study starts from")
     if not isinstance(encoder, AutoencoderEmbedder):
         raise InvalidInput(
             f"an encoder study trains an autoencoder, but its start is of method {encoder.method!r}"

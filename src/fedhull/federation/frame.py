@@ -8,7 +8,7 @@ import numpy as np
 
 from fedhull.data.files import check_data, load_file, open_h5ad
 from fedhull.embed.annotated import KEY, cells_of, column_of
-from fedhull.embed.embedder import CellEmbedder, embedder_from_bytes
+from fedhull.embed.embedder import CellEmbedder, Embedder, embedder_from_bytes
 from fedhull.errors import InvalidInput
 from fedhull.federation.kit import ENCODER, read_bytes
 from fedhull.protocol.study import Study
@@ -17,12 +17,7 @@ from fedhull.protocol.study import Study
 def read_encoder(study: Study, content: bytes) -> CellEmbedder:
     """The study's encoder, if this is the content of its file."""
     assert study.embedding is not None
-    if hashlib.sha256(content).hexdigest() != study.embedding.encoder:
-        raise InvalidInput(
-            f"this is not the study's encoder, whose SHA-256 is {study.embedding.encoder}; ask the "
-            f"coordinator for the file"
-        )
-    encoder = embedder_from_bytes(content, "the study's encoder")
+    encoder = named_encoder(content, study.embedding.encoder, "the study's encoder")
     if not isinstance(encoder, CellEmbedder):
         raise InvalidInput(f"a study's encoder must be one of cells, not of a {encoder.method}")
     if encoder.curvature != study.geometry.curvature:
@@ -31,6 +26,15 @@ def read_encoder(study: Study, content: bytes) -> CellEmbedder:
             f"{study.geometry.curvature:g}"
         )
     return encoder
+
+
+def named_encoder(content: bytes, sha256: str, what: str) -> Embedder:
+    """The encoder in a file's content, if that is the one that a study names by its hash."""
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise InvalidInput(
+            f"this is not {what}, whose SHA-256 is {sha256}; ask the coordinator for the file"
+        )
+    return embedder_from_bytes(content, what)
 
 
 def encoder_of(folder: Path, study: Study) -> CellEmbedder | None:
