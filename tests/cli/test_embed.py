@@ -101,6 +101,9 @@ def test_align_reports_the_misfit(counts, tmp_path):
         (["--out", "x.h5ad", "--encoder", "absent.npz"], "absent.npz cannot be read"),
         (["--out", "x.h5ad", "--curvature", "-1"], "curvature"),
         (["--out", "x.h5ad", "--label", "nope"], "no obs"),
+        (["--out", "x.h5ad", "--set", "steps"], "NAME=VALUE"),
+        (["--out", "x.h5ad", "--set", "steps=many"], "steps must be of the kind of its default"),
+        (["--out", "x.h5ad", "--set", "wings=2"], "no setting 'wings'"),
     ],
 )
 def test_mistakes_get_a_sentence_and_nothing_is_written(counts, words, sentence):

@@ -1,7 +1,8 @@
 """`fedhull embed`: from a matrix of counts, or a tree, to points in the disc."""
 
+import json as json_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -64,6 +65,10 @@ def embed(
         bool | None, typer.Option("--counts/--no-counts", help="Raw counts or not; else guessed.")
     ] = None,
     curvature: Annotated[float, typer.Option(help="k; the space has curvature −k.")] = 1.0,
+    further: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="NAME=VALUE: a setting of the method, such as n_neighbors=30."),
+    ] = None,
     root: Annotated[str | None, typer.Option(help="Root of the tree, if edges run both ways.")] = (
         None
     ),
@@ -87,6 +92,7 @@ def embed(
         made = apply_embedding(cells, _load_encoder(encoder, supervised), labels, seed)
     else:
         chosen = {name: value for name, value in settings.items() if value is not None}
+        chosen |= dict(map(_setting, further or []))
         embedder = make_embedder(method, **chosen)
         with progress_bar(quiet=json) as bar:
             task = bar.add_task("embedding", total=None)
@@ -136,6 +142,17 @@ def write_annotated(data: "AnnData", target: Path) -> None:
     part = target.with_name(f".{target.name}.part")
     data.write_h5ad(part)
     part.replace(target)
+
+
+def _setting(words: str) -> tuple[str, Any]:
+    """A setting's name and value: a number, true, false, or a word."""
+    name, equals, value = words.partition("=")
+    if not equals:
+        raise InvalidInput(f"--set must be NAME=VALUE, got {words!r}")
+    try:
+        return name, json_module.loads(value)
+    except ValueError:
+        return name, value
 
 
 def _load_encoder(path: Path, supervised: bool) -> "CellEmbedder":
