@@ -176,7 +176,7 @@ def test_alignment_recovers_an_isometry(drawn, reflects):
 
 
 @given(clouds(smallest=1, deepest=-4.0), st.booleans(), st.floats(-3.0, 0.5))
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_misfit_never_increases(drawn, reflect, log_noise):
     k, points, f, rng = drawn
     weights = rng.random(len(points)) + 0.01
