@@ -79,7 +79,7 @@ def test_sites_killed_at_any_step_are_left_out(federation, steps):
     in_memory = study.in_memory({step: [name] for name, step in dying.items()})
     assert result["survivors"] == in_memory.aggregate.survivors
     assert result["failures"] == dict.fromkeys(dying, "vanished")
-    # what follows the colon depends on whether FLARE hears of the dead processes before its job ends
+    # what follows the colon depends on whether FLARE hears of dead processes before the job ends
     assert job_status(study).startswith("FINISHED")
     assert (result["correct"], result["tested"]) == (in_memory.correct, in_memory.tested)
     assert same_model(study, {step: [name] for name, step in dying.items()})
