@@ -9,7 +9,11 @@ from scipy.sparse import csr_matrix
 from typer.testing import CliRunner
 
 from fedhull.cli.app import app
+from fedhull.data.files import load_file
+from fedhull.embed.embedder import load_embedder
 from fedhull.errors import InvalidInput
+from fedhull.learn.lorentz import LorentzClassifier
+from fedhull.learn.model import save_model
 
 
 def run(*words):
@@ -63,6 +67,39 @@ def test_an_encoder_places_others_and_says_which_genes_are_missing(counts, tmp_p
     assert not result["fitted_here"]
     one, two = anndata.read_h5ad(tmp_path / "a.h5ad"), anndata.read_h5ad(tmp_path / "b.h5ad")
     assert one.uns["poincare"]["encoder_hash"] == two.uns["poincare"]["encoder_hash"]
+
+
+def test_predict_takes_points_of_the_models_encoder_and_no_others(counts, tmp_path):
+    run("embed", counts, "--out", tmp_path / "a.h5ad", "--save-encoder", tmp_path / "e.npz")
+    run("embed", counts, "--out", tmp_path / "own.h5ad", "--seed", "5",
+        "--save-encoder", tmp_path / "other.npz")  # fmt: skip
+    x, y = load_file(tmp_path / "a.h5ad", "cell_type")
+    encoder = load_embedder(tmp_path / "e.npz")
+    save_model(LorentzClassifier().fit(x, y), tmp_path / "m.json", encoder.hash)
+    for words in ([counts, "--encoder", tmp_path / "e.npz"], [tmp_path / "a.h5ad"]):
+        told = run("predict", tmp_path / "m.json", *words, "--json")
+        assert np.mean(np.array(json.loads(told.stdout)["classes"]) == y) > 0.95
+    for words in (
+        [tmp_path / "own.h5ad"],
+        [counts, "--encoder", tmp_path / "other.npz"],
+        [counts],
+    ):
+        with pytest.raises(InvalidInput, match="encoder"):
+            run("predict", tmp_path / "m.json", *words)
+
+
+def test_plan_takes_raw_cells_with_their_encoder(counts, tmp_path):
+    run("embed", counts, "--out", tmp_path / "a.h5ad", "--save-encoder", tmp_path / "e.npz")
+    told = run("plan", "--clients", "3", "--data", counts, "--label", "cell_type",
+               "--encoder", tmp_path / "e.npz", "--radius", "0.995", "--json")  # fmt: skip
+    assert json.loads(told.stdout)["points_held"] == 120
+
+
+def test_what_is_no_h5ad_is_refused_in_a_sentence(tmp_path):
+    (tmp_path / "bad.h5ad").write_text("no")
+    for name, sentence in (("bad.h5ad", "is not an .h5ad file"), ("none.h5ad", "does not exist")):
+        with pytest.raises(InvalidInput, match=sentence):
+            run("embed", tmp_path / name, "--out", tmp_path / "x.h5ad")
 
 
 def test_curvature_is_read_from_the_file(counts, tmp_path):

@@ -237,8 +237,10 @@ def _show(made: "Embedding", target: Path, save_encoder: Path | None, label: str
             table.add_row(words, form.format(made.quality[name]))
     out.print(table)
     written = [str(target)] + ([str(save_encoder)] if save_encoder is not None else [])
-    out.print(f"Written: {', '.join(written)}. Encoder {embedder.hash[:16]}…", highlight=False)
-    if target.suffix == ".h5ad":
+    out.print(f"Written: {', '.join(written)}.", highlight=False)
+    if save_encoder is not None or not made.fitted_here:
+        out.print(f"Encoder: {embedder.hash} (SHA-256)", highlight=False)
+    if target.suffix == ".h5ad" and made.fitted_here:
         out.print(
             f"Next: fedhull simulate --dataset {target} --label {label or 'COLUMN'}",
             highlight=False,

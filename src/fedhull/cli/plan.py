@@ -1,5 +1,6 @@
 """`fedhull plan`: what a study with these settings would send, before anything is sent."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +25,9 @@ def plan(
         str | None, typer.Option(help="A site's own points: a file or a built-in name.")
     ] = None,
     label: Annotated[str, typer.Option(help="Column that holds the classes.")] = "label",
+    encoder: Annotated[
+        Path | None, typer.Option(help="Place the cells of --data by this encoder file first.")
+    ] = None,
     guard: Annotated[str, typer.Option(help="none, edit, trim:F or edit+trim:F.")] = (
         "edit+trim:0.02"
     ),
@@ -37,7 +41,7 @@ def plan(
     own: dict[str, Any] = {}
     if data is not None:
         prepare_kernels(quiet=json)
-        own = _own_hulls(data, label, guard, geometry)
+        own = _own_hulls(data, label, encoder, guard, geometry)
         corners = own["bins_filled"]
     classes = classes or own.get("classes")
     if classes is None:
@@ -87,11 +91,18 @@ def plan(
         )
 
 
-def _own_hulls(data: str, label: str, guard: str, geometry: Any) -> dict[str, Any]:
+def _own_hulls(
+    data: str, label: str, encoder: Path | None, guard: str, geometry: Any
+) -> dict[str, Any]:
     from fedhull.data.datasets import load_dataset
+    from fedhull.embed.embedder import load_cell_embedder
+    from fedhull.federation.frame import load_points
     from fedhull.federation.holdings import make_hulls
 
-    x, y = load_dataset(data, label)
+    if encoder is None:
+        x, y = load_dataset(data, label)
+    else:
+        x, y = load_points(load_cell_embedder(encoder), data, label)
     geometry.quantizer.encode(x)  # a point beyond R is an error, by its row
     own = make_hulls(x, y, geometry, guard)
     return {

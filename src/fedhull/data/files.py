@@ -195,10 +195,15 @@ def open_h5ad(path: str | Path, backed: bool = False) -> Any:
         raise MissingExtra(
             "reading .h5ad files needs anndata: pip install 'fedhull[anndata]'"
         ) from None
+    if not Path(path).is_file():
+        raise InvalidInput(f"{path} does not exist")
     with warnings.catch_warnings():
         # files of older versions are read as well, and their owners need not hear how
         warnings.simplefilter("ignore", FutureWarning)
-        return anndata.read_h5ad(path, backed="r" if backed else None)
+        try:
+            return anndata.read_h5ad(path, backed="r" if backed else None)
+        except (OSError, KeyError, ValueError) as problem:
+            raise InvalidInput(f"{path} is not an .h5ad file, or damaged: {problem}") from None
 
 
 def _h5ad(path: Path) -> Columns:
@@ -207,7 +212,8 @@ def _h5ad(path: Path) -> Columns:
     if "X_poincare" not in data.obsm:
         return Columns(
             columns,
-            no_points=f"{path} has no obsm['X_poincare']; embed the cells in the disc first: "
-            f"fedhull embed {path} --out {path}",
+            no_points=f"{path} has no obsm['X_poincare']; place its cells in the frame of the "
+            f"others with their encoder (--encoder FILE here, or fedhull embed {path} --out {path} "
+            f"--encoder FILE); without --encoder, fedhull embed fits a frame of its own",
         )
     return Columns(columns, np.asarray(data.obsm["X_poincare"]))

@@ -22,9 +22,15 @@ def cells_of(adata: "AnnData", layer: str | None = None, use_rep: str | None = N
         x = part_of(adata.obsm, use_rep, "obsm")
         return Cells(np.asarray(x), [f"{use_rep}_{i + 1}" for i in range(x.shape[1])])
     if layer is None and adata.X is None:
-        raise InvalidInput("the object has no X; name a layer, or a representation with use_rep")
+        raise InvalidInput("there is no X; name a layer (--layer), or a representation (--use-rep)")
     x = adata.X if layer is None else part_of(adata.layers, layer, "layers")
     return Cells(x, [str(name) for name in adata.var_names])
+
+
+def made_by(adata: "AnnData", key: str = KEY) -> str | None:
+    """The hash of the encoder that the points come from, if the object tells."""
+    said = adata.uns.get(key.removeprefix("X_"), {})
+    return said.get("encoder_hash") if hasattr(said, "get") else None
 
 
 def annotate(adata: "AnnData", made: Embedding, key_added: str = KEY) -> None:
@@ -54,6 +60,6 @@ def part_of(table: Any, name: str, words: str) -> Any:
     """An entry of obs, obsm or layers, or a sentence about what there is."""
     if name not in table:
         raise InvalidInput(
-            f"the object has no {words}[{name!r}]; it has {', '.join(map(str, table.keys()))}"
+            f"there is no {words}[{name!r}], but {', '.join(map(str, table.keys())) or 'nothing'}"
         )
     return table[name]

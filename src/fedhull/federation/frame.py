@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from fedhull.data.files import check_data, load_file, open_h5ad
-from fedhull.embed.annotated import KEY, cells_of, column_of
+from fedhull.embed.annotated import KEY, cells_of, column_of, made_by
 from fedhull.embed.embedder import CellEmbedder, Embedder, embedder_from_bytes
 from fedhull.errors import InvalidInput
 from fedhull.federation.kit import ENCODER, read_bytes
@@ -49,6 +49,11 @@ def encoder_of(folder: Path, study: Study) -> CellEmbedder | None:
     return read_encoder(study, read_bytes(folder / ENCODER))
 
 
+def encoder_hash(study: Study) -> str | None:
+    """The hash of the study's encoder, if it has one."""
+    return None if study.embedding is None else study.embedding.encoder
+
+
 def load_points(
     encoder: CellEmbedder | None, data: str, label: str, layer: str | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -60,17 +65,26 @@ def load_points(
         if layer is not None:
             raise InvalidInput("--layer is for studies with an encoder; this one takes points")
         return load_file(data, label)
+    points, labels = _placed(encoder, data, label, layer)
+    if labels is None:
+        raise InvalidInput(f"{data} has no column {label!r}; name the classes by --label")
+    return check_data(points, labels, data)
+
+
+def place_points(encoder: CellEmbedder, data: str, label: str) -> np.ndarray:
+    """The points of a file's cells, whose labels, if there are any, are left out."""
+    return _placed(encoder, data, label, None)[0]
+
+
+def _placed(
+    encoder: CellEmbedder, data: str, label: str, layer: str | None
+) -> tuple[np.ndarray, np.ndarray | None]:
     if Path(data).suffix != ".h5ad":
         from fedhull.data.raw import load_cells  # slow to import, and few need it
 
         cells, labels = load_cells(data, label)
-        if labels is None:
-            raise InvalidInput(f"{data} has no column {label!r}; name the classes by --label")
-        return check_data(encoder.transform(cells), labels, data)
-    if not Path(data).is_file():
-        raise InvalidInput(f"{data} does not exist")
+        return encoder.transform(cells), labels
     adata = open_h5ad(data)
-    made_by = adata.uns.get("poincare", {}).get("encoder_hash")
-    known = layer is None and KEY in adata.obsm and made_by == encoder.hash
+    known = layer is None and KEY in adata.obsm and made_by(adata) == encoder.hash
     points = adata.obsm[KEY] if known else encoder.transform(cells_of(adata, layer))
-    return check_data(points, column_of(adata, label), data)
+    return points, column_of(adata, label) if label in adata.obs else None

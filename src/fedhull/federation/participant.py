@@ -13,6 +13,7 @@ from fedhull.federation.coordinator import Outcome, Report, run_study
 from fedhull.federation.encoder_site import EncoderSite, read_start
 from fedhull.federation.encoder_study import EncoderOutcome, run_encoder_study
 from fedhull.federation.engine import Engine
+from fedhull.federation.frame import encoder_hash
 from fedhull.federation.journal import Journal
 from fedhull.federation.kit import (
     AUDIT,
@@ -120,7 +121,7 @@ class SiteRun:
             write_bytes(self.results / ENCODER, site.encoder.to_bytes())
             write_json(self.results / RESULT, self._encoder_result(site))
         else:
-            save_model(site.model, self.results / MODEL)
+            save_model(site.model, self.results / MODEL, encoder_hash(site.study))
             # it says which hulls are this site's
             write_json(self.results / RESULT, self._model_result(site, last_words), mode=0o600)
             write_report(self.results)
@@ -197,7 +198,7 @@ def save_outcome(outcome: Outcome | EncoderOutcome, results: Path) -> None:
         write_json(results / RESULT, outcome.to_json())
         write_bytes(results / ENCODER_REPORT, outcome.to_markdown().encode())
     else:
-        save_model(outcome.model, results / MODEL)
+        save_model(outcome.model, results / MODEL, encoder_hash(outcome.study))
         report = page_to_json(coordinator_page(outcome))
         write_json(results / RESULT, outcome.to_json() | {"report": report})
         write_report(results)

@@ -12,7 +12,7 @@ from fedhull.learn.lorentz import LorentzClassifier
 from fedhull.learn.platt import PlattScaled
 from fedhull.learn.svm import EuclideanSVC, GeodesicScore, LinearScore, PoincareSVC
 
-FORMAT, VERSION = "fedhull-model", 1
+FORMAT, VERSION, ENCODER = "fedhull-model", 1, "encoder"
 _KINDS = {"lorentz": LorentzClassifier, "poincare-svm": PoincareSVC, "euclidean-svm": EuclideanSVC}
 
 
@@ -69,9 +69,17 @@ def model_from_json(content: Any, name: str = "the model") -> Any:
     return model
 
 
-def save_model(model: Any, path: str | Path) -> None:
-    """Write a fitted classifier to a JSON file."""
-    Path(path).write_text(json.dumps(model_to_json(model), indent=1) + "\n")
+def save_model(model: Any, path: str | Path, encoder: str | None = None) -> None:
+    """Write a fitted classifier to a JSON file, with the hash of the encoder that its points come
+    from, if there is one."""
+    content = model_to_json(model) | ({} if encoder is None else {ENCODER: encoder})
+    Path(path).write_text(json.dumps(content, indent=1) + "\n")
+
+
+def encoder_of_model(path: str | Path) -> str | None:
+    """The hash of the encoder that a model file names."""
+    content = json.loads(Path(path).read_text())
+    return content.get(ENCODER) if isinstance(content, dict) else None
 
 
 def load_model(path: str | Path) -> Any:
