@@ -83,3 +83,9 @@ def test_the_page_names_commit_versions_and_seed(tmp_path):
         "fedhull reproduce olsson",
     ):
         assert words in page
+
+
+def test_the_olsson_experiment_has_tables_and_a_picture(data_dir):
+    finding = experiment("olsson")(True, 0, lambda *_: None)
+    assert len(finding.tables) == 2
+    assert len(finding.figure.axes) == 2

@@ -100,7 +100,7 @@ def _draw_regions(x: np.ndarray, y: np.ndarray, seed: int) -> Any:
         figure.subplots(1, 2), ("the paper's method", "our defaults"), (paper, {}), strict=True
     ):
         result = simulate(x, y, **common, **settings)
-        colors = dict(zip(np.unique(y).tolist(), PALETTE, strict=True))
+        colors = dict(zip(np.unique(y).tolist(), PALETTE, strict=False))
         draw_regions(axes, result.model, colors, result.geometry.radius)
         draw_disc(axes, radius=result.geometry.radius)
         test = result.trials[0].test
