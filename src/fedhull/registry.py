@@ -1,0 +1,63 @@
+"""Parts that people choose by name: classifiers, groupings, guards, embedders, engines, …
+
+Every kind has one registry. It is filled by entry points of the group ``fedhull.KIND``, fedhull's
+own parts and those of any other installed package alike, so that a stranger adds a part without
+touching fedhull (docs/extending.md). A part is imported when it is first used. Wherever a name is
+taken, a Python caller may pass the object itself.
+"""
+
+from difflib import get_close_matches
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
+
+from fedhull.errors import InvalidInput
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """The parts of one kind, for instance "classifier", by name."""
+
+    def __init__(self, kind: str, group: str):
+        self.kind = kind
+        self.group = group
+
+    @cached_property
+    def _entries(self) -> dict[str, EntryPoint]:
+        found = entry_points(group=self.group)
+        # fedhull's own parts come last: no other package can put itself in their place unseen
+        return {entry.name: entry for entry in sorted(found, key=_is_own)}
+
+    @property
+    def names(self) -> list[str]:
+        """All names that can be chosen, in alphabetical order."""
+        return sorted(self._entries)
+
+    def check(self, name: str) -> str:
+        """The name, if a part has it; otherwise an error that lists the names."""
+        if name not in self._entries:
+            near = get_close_matches(name, self.names, n=1) if isinstance(name, str) else []
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InvalidInput(
+                f"{self.kind} must be one of {', '.join(self.names)}, got {name!r}{hint}"
+            )
+        return name
+
+    def __getitem__(self, name: str) -> T:
+        """The part of this name."""
+        part: T = self._entries[self.check(name)].load()
+        return part
+
+    def resolve(self, part: "str | T") -> T:
+        """The part of this name, or the part itself if it was passed instead of a name."""
+        return self[part] if isinstance(part, str) else part
+
+    def name_of(self, part: Any) -> str:
+        """How a part is called in a study or on a page: by its name, or, if an object was passed,
+        by what it says of itself."""
+        return part if isinstance(part, str) else repr(part)
+
+
+def _is_own(entry: EntryPoint) -> bool:
+    return entry.dist is not None and entry.dist.name == "fedhull"
