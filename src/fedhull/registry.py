@@ -53,10 +53,11 @@ class Registry(Generic[T]):
         """The part of this name, or the part itself if it was passed instead of a name."""
         return self[part] if isinstance(part, str) else part
 
-    def name_of(self, part: Any) -> str:
-        """How a part is called in a study or on a page: by its name, or, if an object was passed,
-        by what it says of itself."""
-        return part if isinstance(part, str) else repr(part)
+
+def name_of(part: Any) -> str:
+    """What a part is called in a study or on a page: its name, or, if an object was passed instead
+    of a name, what the object says of itself."""
+    return part if isinstance(part, str) else repr(part)
 
 
 def _is_own(entry: EntryPoint) -> bool:

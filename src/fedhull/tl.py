@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 from fedhull.disc.align import Alignment, align_by_class
 from fedhull.disc.align import align as align_pairs
 from fedhull.embed.annotated import annotate, cells_of, column_of, part_of, record_alignment
-from fedhull.embed.embedder import CellEmbedder, Tell, load_cell_embedder
+from fedhull.embed.embedder import CellEmbedder, load_cell_embedder
 from fedhull.embed.embedding import apply_embedding, fit_embedding
 from fedhull.embed.methods import make_embedder
 from fedhull.errors import InvalidInput
+from fedhull.progress import Report, ignore
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -27,7 +28,7 @@ def poincare(
     key_added: str = "X_poincare",
     seed: int = 0,
     copy: bool = False,
-    tell: Tell = lambda *_: None,
+    report: Report = ignore,
     **settings: Any,
 ) -> "AnnData | None":
     """Embed the cells in the Poincaré disc: writes ``obsm['X_poincare']`` and ``uns['poincare']``.
@@ -51,7 +52,7 @@ def poincare(
     labels = None if label is None else column_of(adata, label)
     if encoder is None:
         embedder = make_embedder(method, seed=seed, **settings)
-        made = fit_embedding(cells, embedder, labels, supervised, seed, tell)
+        made = fit_embedding(cells, embedder, labels, supervised, seed, report)
     else:
         if settings or supervised:
             raise InvalidInput(

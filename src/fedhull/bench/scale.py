@@ -6,23 +6,23 @@ from typing import Any
 import numpy as np
 
 from fedhull.bench.timing import peak_memory_mb
-from fedhull.engines.rehearsal import rehearse
-from fedhull.federation.coordinator import Progress
-from fedhull.federation.holdings import Holdings
-from fedhull.protocol.study import Geometry, Learning
+from fedhull.progress import Progress, Report, ignore
+from fedhull.study.draft import draft_study, site_name
+from fedhull.study.hulls.holdings import HullHoldings
+from fedhull.study.rehearsal import rehearse
 
 
 def bench_scale(
-    clients: int, corners: int = 20, epsilon: float = 0.1, report: Any = lambda step: None
+    clients: int, corners: int = 20, epsilon: float = 0.1, report: Report = ignore
 ) -> dict[str, Any]:
     """Seconds of each step for one site and for the server, bytes, and memory, with two classes of
     so many corners together at each site. Nobody shares work here: a site's seconds are the step's
     seconds divided by the number of sites."""
-    geometry = Geometry(epsilon=epsilon, radius=0.95)
+    study = draft_study(clients, classes=2, epsilon=epsilon, radius=0.95)
     rng = np.random.default_rng(0)
-    half = geometry.quantizer.n_bins // 2
+    half = study.quantizer.n_bins // 2
     holdings = {
-        f"site-{i:04d}": Holdings(
+        site_name(i): HullHoldings(
             ["a", "b"],
             [
                 (rng.choice(half, corners // 2, replace=False) + 1 + c * half).tolist()
@@ -37,10 +37,10 @@ def bench_scale(
 
     def note(progress: Progress) -> None:
         steps[progress.step] = progress.seconds
-        report(progress.step)
+        report(progress)
 
     begin = perf_counter()
-    outcome = rehearse(holdings, geometry, Learning(classes=2), report=note).outcome
+    outcome = rehearse(study, holdings, report=note).outcome
     total = perf_counter() - begin
     return {
         "clients": clients,
@@ -50,7 +50,7 @@ def bench_scale(
         "client_seconds": {step: seconds / clients for step, seconds in steps.items()},
         "client_total": sum(steps.values()) / clients,
         "server_seconds": total - sum(steps.values()),
-        "bytes_up_per_client": max(outcome.bytes_up.values()),
-        "bytes_down_per_client": max(outcome.bytes_down.values()),
+        "bytes_up_per_client": max(outcome.record.bytes_up.values()),
+        "bytes_down_per_client": max(outcome.record.bytes_down.values()),
         "memory_mb": peak_memory_mb(),
     }

@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from fedhull.errors import InvalidInput
+from fedhull.progress import Progress as Step
+from fedhull.progress import Report
 
 out = Console()
 err = Console(stderr=True)
@@ -66,3 +68,13 @@ def progress_bar(quiet: bool) -> Progress:
         transient=True,
         disable=quiet,
     )
+
+
+def showing(bar: Progress, prefix: str = "") -> Report:
+    """What a bar is fed with: its one line shows the step that is under way."""
+    line = bar.add_task(prefix, total=None)
+
+    def show(step: Step) -> None:
+        bar.update(line, completed=step.done, total=step.total, description=prefix + step.step)
+
+    return show

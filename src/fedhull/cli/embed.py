@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from fedhull.cli.console import JsonFlag, out, print_json, progress_bar
+from fedhull.cli.console import JsonFlag, out, print_json, progress_bar, showing
 from fedhull.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -95,13 +95,9 @@ def embed(
         chosen |= dict(map(_setting, further or []))
         embedder = make_embedder(method, **chosen)
         with progress_bar(quiet=json) as bar:
-            task = bar.add_task("embedding", total=None)
             made = fit_embedding(
-                cells, embedder, labels, supervised, seed,
-                lambda done, total, words: bar.update(
-                    task, completed=done, total=total, description=words
-                ),
-            )  # fmt: skip
+                cells, embedder, labels, supervised, seed, showing(bar, "embedding: ")
+            )
     write(made)
     if save_encoder is not None:
         made.embedder.save(save_encoder)

@@ -16,6 +16,7 @@ from fedhull.cli.console import (
     prepare_kernels,
     print_json,
     progress_bar,
+    showing,
 )
 from fedhull.errors import InvalidInput
 
@@ -72,12 +73,7 @@ def _run(name: str, folder: Path, quick: bool, seed: int, quiet: bool) -> dict[s
     from fedhull.reproduce.page import to_json
 
     with progress_bar(quiet=quiet) as bar:
-        task = bar.add_task(name, total=None)
-
-        def tell(done: int, total: int, words: str) -> None:
-            bar.update(task, completed=done, total=total, description=f"{name}: {words}")
-
-        finding = experiment(name)(quick, seed, tell)
+        finding = experiment(name)(quick, seed, showing(bar, prefix=f"{name}: "))
     written = [f"{name}.json"]
     content = to_json(finding, quick, seed)
     (folder / written[0]).write_text(json_module.dumps(content, indent=1) + "\n")

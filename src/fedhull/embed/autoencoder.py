@@ -4,7 +4,7 @@ Encoder: prepared features → hidden layer → mean and σ of a wrapped normal 
 map at the origin → hidden layer → every gene. Fitting needs JAX; placing cells does not.
 
 In a federation, everybody starts from the same `AutoencoderEmbedder.untrained(genes, counts)`; a
-site's round is `train(e.weights, e.observe(cells), e, epochs, seed)`, and `e.with_weights(mean)` is
+site's round is `train(e.weights, e.observe(cells), e, epochs, seed)[0]`, and `e.with_weights(mean)` is
 the embedder of the averaged weights.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from fedhull.embed.cells import Cells, Preparation
-from fedhull.embed.embedder import CellEmbedder, Tell
+from fedhull.embed.embedder import CellEmbedder
 from fedhull.embed.network import (
     Observations,
     Scaling,
@@ -27,6 +27,7 @@ from fedhull.embed.network import (
 )
 from fedhull.embed.training import epochs_for, train
 from fedhull.errors import InvalidInput
+from fedhull.progress import Report, ignore
 
 _MEAN, _SCALE = "feature_mean", "feature_scale"
 
@@ -65,7 +66,7 @@ class AutoencoderEmbedder(Settings, CellEmbedder):
         )
 
     def fit_transform(
-        self, cells: Cells, labels: np.ndarray | None = None, tell: Tell = lambda *_: None
+        self, cells: Cells, labels: np.ndarray | None = None, report: Report = ignore
     ) -> np.ndarray:
         """Learn where cells go; with `labels` (n,), classes are drawn apart as well."""
         preparation = Preparation.choose(cells, self.n_genes, self.counts)
@@ -73,7 +74,8 @@ class AutoencoderEmbedder(Settings, CellEmbedder):
         self._begin(preparation, Scaling.of(preparation.apply(cells)), classes)
         data = self.observe(cells, labels)
         epochs = epochs_for(self.steps, len(cells), self.batch)
-        self._take(train(self.weights, data, self, epochs, self.seed, tell=tell))
+        weights, _ = train(self.weights, data, self, epochs, self.seed, report=report)
+        self._take(weights)
         return self.transform(cells)
 
     def transform(self, cells: Cells) -> np.ndarray:

@@ -9,7 +9,6 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -17,8 +16,8 @@ import numpy as np
 
 from fedhull.embed.cells import Cells, Preparation
 from fedhull.errors import InvalidInput
+from fedhull.progress import Report, ignore
 
-Tell = Callable[[int, int, str], None]  # done, of how many, of what
 
 FORMAT, VERSION = "fedhull-embedder", 1
 _HEADER = "header"
@@ -73,14 +72,14 @@ class CellEmbedder(Embedder):
     preparation: Preparation
 
     def fit(
-        self, cells: Cells, labels: np.ndarray | None = None, tell: Tell = lambda *_: None
+        self, cells: Cells, labels: np.ndarray | None = None, report: Report = ignore
     ) -> Self:
         """Learn where cells go. With `labels` the result is supervised, and says so."""
-        self.fit_transform(cells, labels, tell)
+        self.fit_transform(cells, labels, report)
         return self
 
     def fit_transform(
-        self, cells: Cells, labels: np.ndarray | None = None, tell: Tell = lambda *_: None
+        self, cells: Cells, labels: np.ndarray | None = None, report: Report = ignore
     ) -> np.ndarray:
         """Fit, and return the points of the same cells."""
         raise NotImplementedError

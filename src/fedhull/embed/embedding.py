@@ -7,9 +7,10 @@ import numpy as np
 from scipy.sparse import issparse
 
 from fedhull.embed.cells import Cells
-from fedhull.embed.embedder import CellEmbedder, Tell
+from fedhull.embed.embedder import CellEmbedder
 from fedhull.embed.quality import MOST_CELLS, measure_quality
 from fedhull.errors import InvalidInput
+from fedhull.progress import Report, ignore
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,13 @@ def fit_embedding(
     labels: np.ndarray | None = None,
     supervised: bool = False,
     seed: int = 0,
-    tell: Tell = lambda *_: None,
+    report: Report = ignore,
 ) -> Embedding:
     """Fit the embedder to the cells. Labels are for the quality figures only, unless the fit is to
     be supervised by them."""
     if supervised and labels is None:
         raise InvalidInput("labels must be given if they are to supervise the embedding")
-    points = embedder.fit_transform(cells, labels if supervised else None, tell)
+    points = embedder.fit_transform(cells, labels if supervised else None, report)
     return _judged(cells, points, embedder, labels, seed, fitted_here=True)
 
 

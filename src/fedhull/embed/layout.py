@@ -5,13 +5,12 @@ Poincaré maps (Klimovskaia et al. 2020), but normalised over all pairs as in t-
 Σ_j (P_ij − Q_ij)·∇d_ij up to a factor, and e^{−d} = cosh d − sinh d needs no logarithm.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from numba import njit, prange
 
 from fedhull.disc.maps import exp_map, mobius_add
 from fedhull.disc.models import poincare_to_hyperboloid
+from fedhull.progress import Progress, Report, ignore
 
 # The rim is where floats end; nothing is gained by going there.
 _MOST_RADIUS = 0.99
@@ -25,7 +24,7 @@ def layout(
     steps: int = 200,
     rate: float = 0.1,
     exaggeration: float = 2.0,
-    tell: Callable[[int, int], None] = lambda done, total: None,
+    report: Report = ignore,
 ) -> np.ndarray:
     """Points (n, 2) of the unit disc for similarities (n, n), from starting points (n, 2).
 
@@ -50,7 +49,7 @@ def layout(
         move *= np.minimum(1.0, _LONGEST_STEP / np.maximum(far, 1e-12))[:, None]
         x = _inside(exp_map(x, move))
         x = _inside(mobius_add(-centres(x), x))
-        tell(step, steps)
+        report(Progress("laying out", step, steps))
     return x
 
 

@@ -15,10 +15,11 @@ from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
 from fedhull.embed.cells import Cells, Preparation
-from fedhull.embed.embedder import CellEmbedder, Tell
+from fedhull.embed.embedder import CellEmbedder
 from fedhull.embed.graph import accessibility, small_groups
 from fedhull.embed.layout import centres, layout
 from fedhull.errors import InvalidInput
+from fedhull.progress import Report, ignore
 
 SMALLEST_GROUP = 5
 _CLIP = 10.0
@@ -52,7 +53,7 @@ class NeighbourEmbedder(CellEmbedder):
     places: np.ndarray = field(init=False, repr=False)
 
     def fit_transform(
-        self, cells: Cells, labels: np.ndarray | None = None, tell: Tell = lambda *_: None
+        self, cells: Cells, labels: np.ndarray | None = None, report: Report = ignore
     ) -> np.ndarray:
         """Fit, and return the points of these cells; with more than `max_cells`, all are placed
         between anchors."""
@@ -73,7 +74,7 @@ class NeighbourEmbedder(CellEmbedder):
             accessibility(features, self.n_neighbors, None if labels is None else labels[rows]),
             _start(features),
             self.steps,
-            tell=lambda done, total: tell(done, total, "laying out"),
+            report=report,
         )
         groups = small_groups(features, SMALLEST_GROUP)
         self.anchors = np.array([features[group].mean(axis=0) for group in groups])

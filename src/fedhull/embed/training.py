@@ -4,15 +4,15 @@ JAX is loaded when training starts, and only then.
 """
 
 from collections.abc import Iterator
-from math import ceil, cos, pi
+from math import ceil, cos, nan, pi
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from fedhull.embed.cells import Matrix
-from fedhull.embed.embedder import Tell
 from fedhull.embed.network import DIMENSION, Observations, Settings, Weights
 from fedhull.errors import InvalidInput, MissingExtra
+from fedhull.progress import Progress, Report, ignore
 
 
 def train(
@@ -22,9 +22,10 @@ def train(
     epochs: int,
     seed: int,
     span: tuple[float, float] = (0.0, 1.0),
-    tell: Tell | None = None,
-) -> Weights:
-    """The weights after `epochs` passes over the data, by Adam from a fresh state.
+    report: Report = ignore,
+) -> tuple[Weights, float]:
+    """The weights after `epochs` passes over the data, by Adam from a fresh state, and the mean
+    loss of a cell in the last of them (NaN without any).
 
     The learning rate falls along half a cosine and β rises to `kl_weight` in the first half of the
     training. `span` says which part of the whole training this is: round r of R in a federation is
@@ -37,7 +38,8 @@ def train(
             "labels were given, but the weights have no classifier; make them with classes > 0"
         )
     if epochs == 0:
-        return {key: np.array(weights[key], dtype=np.float32) for key in sorted(weights)}
+        same = {key: np.array(weights[key], dtype=np.float32) for key in sorted(weights)}
+        return same, nan
     try:
         import jax.numpy as jnp
 
@@ -47,7 +49,8 @@ def train(
             "fitting the autoencoder needs JAX: pip install 'fedhull[embed]'"
         ) from problem
 
-    total = epochs * _batches(len(data), settings.batch)
+    batches = _batches(len(data), settings.batch)
+    total, losses = epochs * batches, np.zeros(batches)
     rng = np.random.default_rng([seed, 1])
     now = {name: jnp.asarray(w, dtype=np.float32) for name, w in weights.items()}
     moments = fresh_moments(now)
@@ -63,15 +66,16 @@ def train(
         # NumPy's noise is the same in all versions of JAX, and JAX's takes seconds to compile
         noise = rng.standard_normal((len(rows), DIMENSION), dtype=np.float32)
         now, moments, value = step(now, moments, noise, batch, plan)
-        if tell is not None and ((i + 1) * epochs % total == 0):
-            tell((i + 1) * epochs // total, epochs, f"loss {float(value):.1f}")
+        losses[i % batches] = value
+        if (i + 1) % batches == 0:
+            report(Progress(f"loss {losses.mean():.1f}", (i + 1) // batches, epochs))
     trained = {name: np.array(now[name]) for name in sorted(now)}
     if not all(np.isfinite(array).all() for array in trained.values()):
         raise InvalidInput(
             f"training has left the numbers; learning_rate must be smaller, got "
             f"{settings.learning_rate}, or the features are of very different sizes"
         )
-    return trained
+    return trained, float(losses.mean())
 
 
 def epochs_for(steps: int, cells: int, batch: int) -> int:

@@ -19,6 +19,7 @@ from fedhull.errors import (
     OutOfTurn,
 )
 from fedhull.protocol import messages as m
+from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.keys import ExchangeKey, Identity, Randomness, digest, seal, unseal
 from fedhull.protocol.masking import (
     TALLY_FIELD,
@@ -27,7 +28,6 @@ from fedhull.protocol.masking import (
     tally_mask,
 )
 from fedhull.protocol.shares import SHARE_BYTES, split
-from fedhull.protocol.study import Agreement
 from fedhull.protocol.summation import Contribution
 
 
@@ -104,10 +104,10 @@ class ClientSession:
     # Each handler does whatever can fail before it changes anything.
 
     def _advertise(self, message: m.Invite) -> m.Advertise:
-        if message.turn != self._summation.turn:
+        if message.number != self._summation.number:
             raise OutOfTurn(
-                f"an invitation to session {message.turn} of the study, where session "
-                f"{self._summation.turn} is next"
+                f"an invitation to session {message.number} of the study, where session "
+                f"{self._summation.number} is next"
             )
         self._session = message.session
         self.state = ClientState.ADVERTISED

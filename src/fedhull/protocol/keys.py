@@ -144,11 +144,11 @@ class Randomness:
     def below(self, purpose: str) -> Callable[[int], int]:
         """A source of numbers from 0 to a bound; 16 bytes more than the bound has keep the bias
         below 2^−128."""
-        turn = count()
+        number = count()
 
         def draw(bound: int) -> int:
             n = (bound.bit_length() + 7) // 8 + 16
-            return int.from_bytes(self.token(f"{purpose} {next(turn)}", n), "big") % bound
+            return int.from_bytes(self.token(f"{purpose} {next(number)}", n), "big") % bound
 
         return draw
 

@@ -27,7 +27,7 @@ from fedhull.errors import BadIdentity, BadMessage
 from fedhull.protocol.keys import Identity, digest, verify
 from fedhull.protocol.masking import TALLY_FIELD, TALLY_SIZE
 from fedhull.protocol.shares import SHARE_BYTES
-from fedhull.protocol.study import Agreement, Name
+from fedhull.protocol.agreement import Agreement, Name
 
 VERSION = 1
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class Message(
 class Invite(Message, frozen=True, kw_only=True, tag="invite"):
     """The server opens a session, the only one of its study or one of several, from 1."""
 
-    turn: Annotated[int, msgspec.Meta(ge=1, le=2**40)] = 1
+    number: Annotated[int, msgspec.Meta(ge=1, le=2**40)] = msgspec.field(default=1, name="turn")
 
 
 class Advertise(Message, frozen=True, kw_only=True, tag="advertise"):

@@ -20,13 +20,12 @@ from fedhull.errors import (
     ProtocolError,
 )
 from fedhull.protocol import messages as m
+from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.client import survivor_digest
-from fedhull.protocol.hull_sum import HullSummation
 from fedhull.protocol.keys import ExchangeKey, Identity, digest
 from fedhull.protocol.masking import TALLY_FIELD, TALLY_SIZE, pairwise_mask, self_mask
 from fedhull.protocol.shares import restore
-from fedhull.protocol.study import Agreement, Study
-from fedhull.protocol.summation import Aggregate, Summation, WeightedTotal, largest_upload
+from fedhull.protocol.summation import Summation, largest_upload
 
 # How many sets of t shares are tried before wrong ones among them end the session.
 _MOST_RESTORATIONS = 500
@@ -49,18 +48,18 @@ class ServerSession:
     A client whose reply is missing or refused takes no further part; `refused` says why. When too
     few are left, BelowThreshold ends the session and nothing has been learned.
 
-    `identity` signs what the server says, if the study names the coordinator's key. With the
-    `session` of an earlier object and the same replies, a session takes the same course.
-    `summation` says what is summed: the hulls of the study, unless it says otherwise. `invited` are
-    those who are asked at all; the others have as good as vanished, and count for the threshold.
+    `summation` says what is summed; `aggregate` is what it makes of the sum in the end. `identity`
+    signs what the server says, if the study names the coordinator's key. With the `session` of an
+    earlier object and the same replies, a session takes the same course. `invited` are those who
+    are asked at all; the others have as good as vanished, and count for the threshold.
     """
 
     def __init__(
         self,
         study: Agreement,
+        summation: Summation,
         identity: Identity | None = None,
         session: bytes | None = None,
-        summation: Summation | None = None,
         invited: Collection[str] | None = None,
     ):
         if study.coordinator != (identity and identity.public):
@@ -68,10 +67,10 @@ class ServerSession:
         self.study = study
         self.step = Step.ADVERTISE
         self.refused: dict[str, ProtocolError] = {}
-        self.aggregate: Aggregate | WeightedTotal | None = None
+        self.aggregate: Any = None
         self._identity = identity
         self._session = session or secrets.token_bytes(16)
-        self._summation = _hulls_of(study) if summation is None else summation
+        self._summation = summation
         self._asked: set[str] = set(study.clients if invited is None else invited)
         self._advertised: dict[str, m.Advertise] = {}
         self._participants: set[str] = set()
@@ -85,7 +84,7 @@ class ServerSession:
     def start(self) -> dict[str, bytes]:
         """The invitations."""
         return self._to_all(
-            sorted(self._asked), m.Invite(**self._header, turn=self._summation.turn)
+            sorted(self._asked), m.Invite(**self._header, number=self._summation.number)
         )
 
     def advance(self, replies: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -312,12 +311,6 @@ class ServerSession:
                 f"only {len(present)} of {len(self.study.clients)} clients completed the step "
                 f"'{self.step.value}', the threshold is {self.study.threshold}{why}"
             )
-
-
-def _hulls_of(study: Agreement) -> Summation:
-    if not isinstance(study, Study):
-        raise InvalidInput("this study has no hulls; say what its sessions sum")
-    return HullSummation(study)
 
 
 _HANDLERS: dict[Step, tuple[type, Any]] = {

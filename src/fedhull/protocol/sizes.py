@@ -2,21 +2,21 @@
 
 from typing import Any
 
+from fedhull.codes.field import Field
 from fedhull.protocol import messages as m
+from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.keys import Identity
 from fedhull.protocol.masking import TALLY_FIELD, TALLY_SIZE
 from fedhull.protocol.shares import SHARE_BYTES
-from fedhull.protocol.study import Study
 
 _SEAL_BYTES = 16
 
 
-def bytes_up(study: Study, client: str, bins_announced: int) -> int:
-    """Bytes of all messages of a client, envelopes included, if everybody stays and all clients
-    together announce so many bins: the real messages, filled with zeros, are encoded and measured.
+def bytes_up(study: Agreement, client: str, n_sums: int, field: Field) -> int:
+    """Bytes of all messages of a client, envelopes included, if everybody stays and an upload has
+    `n_sums` elements of the field: the real messages, filled with zeros, are encoded and measured.
     """
     header: dict[str, Any] = {"study": bytes(32), "session": bytes(16)}
-    n_sums = study.sums_for(bins_announced)
     secrets = bytes(len(m.Secrets(bytes(16), 0, bytes(SHARE_BYTES), bytes(SHARE_BYTES)).to_bytes()))
     sealed = secrets + bytes(_SEAL_BYTES)
     sent: list[m.FromClient] = [
@@ -26,7 +26,7 @@ def bytes_up(study: Study, client: str, bins_announced: int) -> int:
             **header,
             view=bytes(32),
             n_sums=n_sums,
-            sums=bytes(study.coding.field.packed_size(n_sums)),
+            sums=bytes(field.packed_size(n_sums)),
         ),
         m.Confirm(**header, view=bytes(32), survivors=bytes(32)),
         m.Unmask(

@@ -1,36 +1,16 @@
-"""What is summed in a session: hulls or plain vectors. The rest of the protocol does not care.
+"""What is summed in a session. The rest of the protocol does not care.
 
 A `Summation` is public: how long uploads are and what the server makes of their sum. A
 `Contribution` is one client's part.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from fedhull.codes.field import Field
-from fedhull.codes.mean import WeightedSum
 from fedhull.protocol.keys import Randomness
-
-
-@dataclass(frozen=True)
-class Aggregate:
-    """What the server learns: the sum of the survivors' label vectors, and the hulls in it."""
-
-    vector: dict[int, int]
-    hulls: dict[int, list[int]]
-    survivors: list[str]
-    n_sums: int
-
-
-@dataclass(frozen=True)
-class WeightedTotal:
-    """What the server learns: the sum of the survivors' weighted numbers."""
-
-    total: WeightedSum
-    survivors: list[str]
 
 
 class Summation(Protocol):
@@ -41,7 +21,7 @@ class Summation(Protocol):
         """Where elements are added and masked."""
 
     @property
-    def turn(self) -> int:
+    def number(self) -> int:
         """Which session of the study this is, from 1."""
 
     @property
@@ -58,9 +38,7 @@ class Summation(Protocol):
     def length(self, announced: Sequence[int]) -> int:
         """How many elements the clients agree on, from what they have announced."""
 
-    def open(
-        self, total: np.ndarray, survivors: list[str], participants: int
-    ) -> Aggregate | WeightedTotal:
+    def open(self, total: np.ndarray, survivors: list[str], participants: int) -> Any:
         """What the unmasked sum says; DecodingError if it says nothing."""
 
 

@@ -131,24 +131,18 @@ class Page(_Part, frozen=True, kw_only=True, tag_field="page"):
     study_hash: str
     made_at: str
     made_by: str
-    space: Space
     parameters: dict[str, str]
     threshold: int
     sites: list[SiteLine]
     checks: list[Check]
-    classes: list[str]
-    model: dict[str, Any]
-    hulls: list[Hull]
-    sums: Sums
-    shared_bin: SharedBin | None = None
     bytes_up: int | None = None
     bytes_down: int | None = None
     seconds: dict[str, float] = {}
 
     @property
-    def points_sent(self) -> int:
-        """Corners of all hulls on the page."""
-        return sum(len(hull.bins) for hull in self.hulls)
+    def private(self) -> bool:
+        """Whether the page is for the eyes of one site only."""
+        return False
 
     @property
     def n_in_sum(self) -> int:
@@ -161,7 +155,23 @@ class Page(_Part, frozen=True, kw_only=True, tag_field="page"):
         return len(self.sites) - self.n_in_sum
 
 
-class CoordinatorPage(Page, frozen=True, kw_only=True, tag="coordinator"):
+class HullPage(Page, frozen=True, kw_only=True):
+    """What all pages of studies of hulls show."""
+
+    space: Space
+    classes: list[str]
+    model: dict[str, Any]
+    hulls: list[Hull]
+    sums: Sums
+    shared_bin: SharedBin | None = None
+
+    @property
+    def points_sent(self) -> int:
+        """Corners of all hulls on the page."""
+        return sum(len(hull.bins) for hull in self.hulls)
+
+
+class CoordinatorPage(HullPage, frozen=True, kw_only=True, tag="coordinator"):
     """What the coordinator has at the end of a study."""
 
     correct: int | None
@@ -169,7 +179,7 @@ class CoordinatorPage(Page, frozen=True, kw_only=True, tag="coordinator"):
     evaluators: int
 
 
-class SitePage(Page, frozen=True, kw_only=True, tag="site"):
+class SitePage(HullPage, frozen=True, kw_only=True, tag="site"):
     """What a site has: its own hulls, and, when the page is written, its own points."""
 
     name: str
@@ -180,8 +190,13 @@ class SitePage(Page, frozen=True, kw_only=True, tag="site"):
     testing: Testing | None = None
     points: OwnPoints | None = None
 
+    @property
+    def private(self) -> bool:
+        """It says which hulls are the site's, and shows its points."""
+        return True
 
-class SimulationPage(Page, frozen=True, kw_only=True, tag="simulation"):
+
+class SimulationPage(HullPage, frozen=True, kw_only=True, tag="simulation"):
     """What a simulation knows: the coordinator's view, and how well it does on test points."""
 
     points_total: int
@@ -192,7 +207,45 @@ class SimulationPage(Page, frozen=True, kw_only=True, tag="simulation"):
     tradeoff: list[Tradeoff] = []
 
 
-AnyPage = CoordinatorPage | SitePage | SimulationPage
+class EncoderRound(_Part, frozen=True, kw_only=True):
+    """A round of an encoder study: sites in its sum, their mean loss per cell and gene, and what
+    only one side knows: their cells together, or the site's own loss."""
+
+    sites: int
+    loss: float | None
+    cells: int | None = None
+    own_loss: float | None = None
+
+
+class EncoderPage(Page, frozen=True, kw_only=True):
+    """What all pages of encoder studies show."""
+
+    start: str
+    encoder: str
+    weights: int
+    genes: int
+    rounds: list[EncoderRound]
+
+
+class EncoderCoordinatorPage(EncoderPage, frozen=True, kw_only=True, tag="encoder-coordinator"):
+    """What the coordinator has at the end of an encoder study."""
+
+
+class EncoderSitePage(EncoderPage, frozen=True, kw_only=True, tag="encoder-site"):
+    """What a site has: the same encoder, and its own loss."""
+
+    name: str
+    cells: int
+
+    @property
+    def private(self) -> bool:
+        """It tells how many cells the site holds."""
+        return True
+
+
+AnyPage = (
+    CoordinatorPage | SitePage | SimulationPage | EncoderCoordinatorPage | EncoderSitePage
+)
 
 
 def page_to_json(page: AnyPage) -> dict[str, Any]:

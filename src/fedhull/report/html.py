@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedhull.report import words
+from fedhull.disk import write_text
 from fedhull.report.content import AnyPage, OwnPoints
+from fedhull.report.narration import narrate
 from fedhull.report.palette import PALETTE
-from fedhull.report.steps import steps
 
 # In the order of their imports: a module uses only those before it.
 MODULES = (
@@ -29,7 +29,7 @@ MOST_POINTS = 200_000
 
 def write_page(page: AnyPage, path: str | Path) -> None:
     """Write the page as one HTML file."""
-    Path(path).write_text(render(page), encoding="utf-8")
+    write_text(path, render(page))
 
 
 def render(page: AnyPage) -> str:
@@ -58,25 +58,7 @@ def own_points(x: ArrayLike, columns: ArrayLike) -> OwnPoints:
 
 
 def _content(page: AnyPage) -> dict[str, Any]:
-    content: dict[str, Any] = msgspec.to_builtins(page)
-    quantizer = page.space.quantizer
-    content["space"] |= {"angles": quantizer.n_angles, "rings": quantizer.n_rings}
-    for hull in content["hulls"]:
-        # numbers of bins may be too large for JavaScript's, rings and sectors are not
-        rings, sectors = quantizer.ring_and_sector(hull.pop("bins"))
-        hull |= {"rings": rings.tolist(), "sectors": sectors.tolist()}
-    for score in content.get("scores", []):
-        score["name"] = words.DESCRIPTIONS.get(score["name"], score["name"])
-    return content | {
-        "kicker": words.kicker(page),
-        "lead": words.lead(page),
-        "figures": words.figures(page),
-        "seen": words.seen(page),
-        "hidden": words.hidden(page),
-        "unprotected": words.unprotected(page),
-        "steps": steps(page),
-        "palette": PALETTE,
-    }
+    return msgspec.to_builtins(page) | narrate(page) | {"palette": PALETTE}
 
 
 def _escaped_json(content: Any) -> str:

@@ -1,6 +1,6 @@
 """What a data-protection officer reads first, exactly as strong as the threat model says it."""
 
-from fedhull.report.content import AnyPage, CoordinatorPage, SimulationPage, SitePage
+from fedhull.report.content import HullPage, CoordinatorPage, SimulationPage, SitePage
 
 DESCRIPTIONS = {
     "FL": "FL, federated",
@@ -53,7 +53,7 @@ SMALL_COHORT = (
 _MUCH = 0.5
 
 
-def kicker(page: AnyPage) -> str:
+def kicker(page: HullPage) -> str:
     """What kind of page this is."""
     if isinstance(page, SitePage):
         return f"Study report for {page.name}"
@@ -62,7 +62,7 @@ def kicker(page: AnyPage) -> str:
     return "Report of a simulated study"
 
 
-def lead(page: AnyPage) -> str:
+def lead(page: HullPage) -> str:
     """The study in two sentences."""
     if isinstance(page, SitePage):
         return (
@@ -80,7 +80,7 @@ def lead(page: AnyPage) -> str:
     )
 
 
-def figures(page: AnyPage) -> list[dict[str, str]]:
+def figures(page: HullPage) -> list[dict[str, str]]:
     """The numbers at the top: value, what it is, a note."""
     shown = [_sent(page), _bins(page), _bytes(page), _accuracy(page)]
     if not isinstance(page, SitePage):
@@ -88,7 +88,7 @@ def figures(page: AnyPage) -> list[dict[str, str]]:
     return [figure for figure in shown if figure]
 
 
-def seen(page: AnyPage) -> list[str]:
+def seen(page: HullPage) -> list[str]:
     """What the server could see."""
     found = list(SEEN)
     found.insert(2, SUM.format(threshold=page.threshold))
@@ -101,12 +101,12 @@ def seen(page: AnyPage) -> list[str]:
     return found
 
 
-def hidden(page: AnyPage) -> list[str]:
+def hidden(page: HullPage) -> list[str]:
     """What the server could not see, on its own."""
     return [*HIDDEN, HIDDEN_IF_ONE_VANISHED] if page.n_gone else list(HIDDEN)
 
 
-def unprotected(page: AnyPage) -> list[str]:
+def unprotected(page: HullPage) -> list[str]:
     """What nobody should believe to be protected."""
     cohort = [SMALL_COHORT] if page.n_in_sum == 2 else []
     own = [OWN_RESULT] if isinstance(page, SitePage) else []
@@ -125,21 +125,22 @@ def size(n_bytes: int) -> str:
     return f"{n_bytes / 1e3:.1f} kB" if n_bytes < 1e6 else f"{n_bytes / 1e6:.1f} MB"
 
 
-def _figure(value: str, label: str, note: str = "") -> dict[str, str]:
+def figure(value: str, label: str, note: str = "") -> dict[str, str]:
+    """A number at the top of the page: value, what it is, a note."""
     return {"value": value, "label": label, "note": note}
 
 
-def _sites(page: AnyPage) -> dict[str, str]:
-    return _figure(
+def _sites(page: HullPage) -> dict[str, str]:
+    return figure(
         f"{page.n_in_sum} of {len(page.sites)}",
         "sites in the sum",
         f"{page.n_gone or 'nobody'} dropped out before",
     )
 
 
-def _sent(page: AnyPage) -> dict[str, str]:
+def _sent(page: HullPage) -> dict[str, str]:
     if isinstance(page, CoordinatorPage):
-        return _figure(
+        return figure(
             f"{page.points_sent:,}",
             "points received, as bins",
             "how many the sites hold, the coordinator does not know",
@@ -150,40 +151,40 @@ def _sent(page: AnyPage) -> dict[str, str]:
     notes = [f"the guard kept {page.points_guarded:,} out"] if page.points_guarded else []
     if share > _MUCH:
         notes.append("where a class has few points, most are corners")
-    return _figure(f"{page.points_sent:,} of {total:,}", f"{whose} ({share:.1%})", "; ".join(notes))
+    return figure(f"{page.points_sent:,} of {total:,}", f"{whose} ({share:.1%})", "; ".join(notes))
 
 
-def _bins(page: AnyPage) -> dict[str, str]:
+def _bins(page: HullPage) -> dict[str, str]:
     note = f"{page.space.quantizer.n_bins:,} bins within radius {page.space.radius:.6g}"
-    return _figure(f"ε = {page.space.epsilon:g}", "width of a bin", note)
+    return figure(f"ε = {page.space.epsilon:g}", "width of a bin", note)
 
 
-def _bytes(page: AnyPage) -> dict[str, str]:
+def _bytes(page: HullPage) -> dict[str, str]:
     if page.bytes_up is None:
         return {}
     down = f"{size(page.bytes_down)} down" if page.bytes_down is not None else ""
     whose = "sent by you" if isinstance(page, SitePage) else "sent by a site, at most"
-    return _figure(size(page.bytes_up), whose, down)
+    return figure(size(page.bytes_up), whose, down)
 
 
-def _accuracy(page: AnyPage) -> dict[str, str]:
+def _accuracy(page: HullPage) -> dict[str, str]:
     if isinstance(page, SimulationPage):
         score = page.scores[0]
         interval = f" ± {score.ci95:.1f}" if score.trials > 1 else ""
-        return _figure(
+        return figure(
             f"{score.mean:.1f} %{interval}",
             "of test points classified correctly",
             count(score.trials, "trial"),
         )
     if not page.tested or page.correct is None:
-        return _figure("not known", "accuracy", "somebody who was asked did not answer, or nobody "
+        return figure("not known", "accuracy", "somebody who was asked did not answer, or nobody "
                        "held points out")  # fmt: skip
     where = (
         "you held out"
         if isinstance(page, SitePage)
         else (f"that {page.evaluators} sites had held out, known as a sum")
     )
-    return _figure(
+    return figure(
         f"{100 * page.correct / page.tested:.1f} %",
         "classified correctly",
         f"{page.correct:,} of {page.tested:,} points {where}",

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from fedhull.data.datasets import load_dataset
+from fedhull.progress import Report
 from fedhull.report.disc_plot import draw_disc, draw_regions, new_figure
 from fedhull.report.palette import PALETTE
-from fedhull.reproduce.finding import Finding, Table, Tell, counted, score
+from fedhull.reproduce.finding import Finding, Table, counted, score
 from fedhull.simulation.simulate import simulate
 
 METHODS = {
@@ -57,10 +58,10 @@ OLSSON = DataSet(
 )
 
 
-def olsson(quick: bool, seed: int, tell: Tell) -> Finding:
+def olsson(quick: bool, seed: int, report: Report) -> Finding:
     """Tables 1 and 2, Olsson, and the same for other bins."""
     epsilons = [0.01, 0.1] if quick else [0.001, 0.01, 0.1]
-    step = counted(tell, 2 * len(epsilons))
+    step = counted(report, 2 * len(epsilons))
     x, y = load_dataset("olsson")
     tables, numbers = [], {}
     for epsilon in epsilons:
@@ -113,19 +114,19 @@ def _draw_regions(x: np.ndarray, y: np.ndarray, seed: int) -> Any:
     return figure
 
 
-def networks(quick: bool, seed: int, tell: Tell) -> Finding:
+def networks(quick: bool, seed: int, report: Report) -> Finding:
     """Three small networks, embedded in the disc."""
-    return _others(["karate", "polbooks", "football"], "Networks", quick, seed, tell)
+    return _others(["karate", "polbooks", "football"], "Networks", quick, seed, report)
 
 
-def paul(quick: bool, seed: int, tell: Tell) -> Finding:
+def paul(quick: bool, seed: int, report: Report) -> Finding:
     """Paul's myeloid progenitors, ten coarse types."""
-    return _others(["paul"], "Paul", quick, seed, tell)
+    return _others(["paul"], "Paul", quick, seed, report)
 
 
-def fashion_mnist(quick: bool, seed: int, tell: Tell) -> Finding:
+def fashion_mnist(quick: bool, seed: int, report: Report) -> Finding:
     """Fashion-MNIST, 70,000 images; few of them if it has to be quick."""
-    return _others(["fashion-mnist"], "Fashion-MNIST", quick, seed, tell, most_points=5_000)
+    return _others(["fashion-mnist"], "Fashion-MNIST", quick, seed, report, most_points=5_000)
 
 
 def _others(
@@ -133,10 +134,10 @@ def _others(
     title: str,
     quick: bool,
     seed: int,
-    tell: Tell,
+    report: Report,
     most_points: int | None = None,
 ) -> Finding:
-    step = counted(tell, 2 * len(names))
+    step = counted(report, 2 * len(names))
     tables, numbers = [], {}
     for name in names:
         x, y = load_dataset(name)

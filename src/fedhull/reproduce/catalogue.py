@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from importlib import import_module
 
-from fedhull.reproduce.finding import Finding, Tell
+from fedhull.progress import Report
+from fedhull.reproduce.finding import Finding
 
-Experiment = Callable[[bool, int, Tell], Finding]
+Experiment = Callable[[bool, int, Report], Finding]
 
 # name: where it is made, and what it shows; imported when it is run
 EXPERIMENTS: dict[str, tuple[str, str]] = {

@@ -5,9 +5,10 @@ import math
 from typing import Any
 
 from fedhull.data.synthetic import make_two_class
+from fedhull.progress import Report
 from fedhull.report.disc_plot import new_figure
 from fedhull.report.palette import PALETTE
-from fedhull.reproduce.finding import Finding, Table, Tell, counted
+from fedhull.reproduce.finding import Finding, Table, counted
 from fedhull.simulation.simulate import simulate
 
 BASE = {"clients": 10, "epsilon": 0.01, "n": 20_000}
@@ -19,9 +20,9 @@ VARIED: dict[str, list[float]] = {
 WORDS = {"clients": "sites L", "epsilon": "width of a bin ε", "n": "points N"}
 
 
-def communication(quick: bool, seed: int, tell: Tell) -> Finding:
+def communication(quick: bool, seed: int, report: Report) -> Finding:
     """Measured bytes beside the paper's order of growth."""
-    step = counted(tell, sum(map(len, VARIED.values())))
+    step = counted(report, sum(map(len, VARIED.values())))
     rows: list[dict[str, Any]] = []
     for name, values in VARIED.items():
         for value in values:

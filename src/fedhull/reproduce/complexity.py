@@ -3,9 +3,10 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from fedhull.progress import Progress, Report
 from fedhull.report.disc_plot import new_figure
 from fedhull.report.palette import PALETTE
-from fedhull.reproduce.finding import Finding, Table, Tell
+from fedhull.reproduce.finding import Finding, Table
 from fedhull.reproduce.hull_sizes import (
     FULL_SIZES,
     QUICK_SIZES,
@@ -17,7 +18,7 @@ from fedhull.reproduce.hull_sizes import (
 )
 
 
-def complexity(quick: bool, seed: int, tell: Tell) -> Finding:
+def complexity(quick: bool, seed: int, report: Report) -> Finding:
     """Hull sizes against N^{1/3}, and with ε = N^{−c} against Theorem 2."""
     sizes = QUICK_SIZES if quick else FULL_SIZES
     total, done = sum(n * trials_for(n) for n in sizes), 0
@@ -25,7 +26,7 @@ def complexity(quick: bool, seed: int, tell: Tell) -> Finding:
     def advance(n: int) -> None:
         nonlocal done
         done += n
-        tell(done, total, f"N = {n:,}")
+        report(Progress(f"N = {n:,}", done, total))
 
     result = measure_complexity(sizes, seed, advance)
     numbers = result.to_json()

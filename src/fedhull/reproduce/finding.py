@@ -6,8 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-# told (steps done, steps in all, what is being done)
-Tell = Callable[[int, int, str], None]
+from fedhull.progress import Progress, Report
 
 
 @dataclass(frozen=True)
@@ -39,13 +38,13 @@ def score(summary: dict[str, Any] | None) -> str:
     return f"{summary['mean']:.2f} ± {summary['ci95']:.2f}"
 
 
-def counted(tell: Tell, total: int) -> Callable[[str], None]:
-    """A function that tells of one more step each time it is called."""
+def counted(report: Report, total: int) -> Callable[[str], None]:
+    """A function that reports one more step each time it is called."""
     done = 0
 
     def step(what: str) -> None:
         nonlocal done
-        tell(done, total, what)
+        report(Progress(what, done, total))
         done += 1
 
     return step

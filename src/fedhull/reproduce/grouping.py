@@ -15,16 +15,17 @@ from fedhull.data.partition import partition
 from fedhull.disc.hull import minimal_hull
 from fedhull.disc.maps import exp_map
 from fedhull.learn.grouping import group_hulls, share_matched
-from fedhull.reproduce.finding import Finding, Table, Tell, counted
+from fedhull.progress import Report
+from fedhull.reproduce.finding import Finding, Table, counted
 
 SPREADS = [0.3, 0.6, 1.0]
 FULL_STUDIES, QUICK_STUDIES = 200, 20
 
 
-def grouping(quick: bool, seed: int, tell: Tell) -> Finding:
+def grouping(quick: bool, seed: int, report: Report) -> Finding:
     """The share of hulls put into the right class, three methods, over random studies."""
     n_studies = QUICK_STUDIES if quick else FULL_STUDIES
-    step = counted(tell, n_studies * len(SPREADS))
+    step = counted(report, n_studies * len(SPREADS))
     result = measure_grouping(n_studies, seed, lambda n: step("random studies"))
     table = Table(
         f"Hulls in the right class, {n_studies} random studies for each spread",

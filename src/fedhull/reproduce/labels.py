@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from fedhull.data.datasets import load_dataset
-from fedhull.learn.methods import make_classifier
+from fedhull.learn.classifiers import make_classifier
+from fedhull.progress import Report
 from fedhull.report.disc_plot import new_figure
 from fedhull.report.palette import PALETTE
-from fedhull.reproduce.finding import Finding, Table, Tell, counted, score
+from fedhull.reproduce.finding import Finding, Table, counted, score
 from fedhull.simulation.simulate import Simulation, simulate, summarize
 from fedhull.simulation.trial import Trial
 
@@ -18,9 +19,9 @@ DATA = ["olsson", "paul", "tree"]
 CLIENTS = 4
 
 
-def labels(quick: bool, seed: int, tell: Tell) -> Finding:
+def labels(quick: bool, seed: int, report: Report) -> Finding:
     """Accuracy against the share of sites whose labels are switched."""
-    step = counted(tell, len(DATA) * len(SHARES))
+    step = counted(report, len(DATA) * len(SHARES))
     rows = []
     for name in DATA:
         x, y = load_dataset(name)
@@ -76,7 +77,7 @@ def _believed(result: Simulation, trial: Trial, x: np.ndarray, y: np.ndarray) ->
             points.append(quantizer.decode(np.array(hull)))
             numbers.append(np.full(len(hull), place))
             names.append((place, name))
-    model = make_classifier(result.settings.method, result.settings.curvature)
+    model = make_classifier(result.study.learning.method, result.geometry.curvature)
     model.fit(np.concatenate(points), np.concatenate(numbers))
     meant = np.array([_most_common(names, place) for place in range(max(p for p, _ in names) + 1)])
     return float(np.mean(meant[model.predict(x[trial.test])] == y[trial.test]) * 100.0)

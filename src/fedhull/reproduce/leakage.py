@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from fedhull.data.datasets import load_dataset
+from fedhull.progress import Report
 from fedhull.report.disc_plot import new_figure
 from fedhull.report.palette import PALETTE
-from fedhull.reproduce.finding import Finding, Table, Tell, counted, score
+from fedhull.reproduce.finding import Finding, Table, counted, score
 from fedhull.simulation.simulate import simulate
 
 DATA = ["olsson", "paul", "fashion-mnist", "polbooks"]
@@ -16,11 +17,11 @@ EPSILONS = [0.01, 0.1, 0.5]
 _QUICK_POINTS = 3_000
 
 
-def leakage(quick: bool, seed: int, tell: Tell) -> Finding:
+def leakage(quick: bool, seed: int, report: Report) -> Finding:
     """The trade-off curve."""
     guards = ["none", "edit", "edit+trim:0.02"] if quick else GUARDS
     epsilons = [0.01, 0.5] if quick else EPSILONS
-    step = counted(tell, len(DATA) * len(guards) * len(epsilons))
+    step = counted(report, len(DATA) * len(guards) * len(epsilons))
     rows = []
     for name in DATA:
         x, y = load_dataset(name)

@@ -8,8 +8,9 @@ import numpy as np
 
 from fedhull.data.raw import embed_raw
 from fedhull.data.raw import lung as raw_lung
+from fedhull.progress import Report
 from fedhull.reproduce.accuracy import DataSet, compare
-from fedhull.reproduce.finding import Finding, Tell, counted
+from fedhull.reproduce.finding import Finding, counted
 
 CLASSES = np.array(["Type 2", "Type 1", "T cell", "NK cell", "Mast cell"])  # the paper's 0–4
 SUBSETS = {
@@ -22,12 +23,12 @@ SUBSETS = {
 }
 
 
-def lung(quick: bool, seed: int, tell: Tell) -> Finding:
+def lung(quick: bool, seed: int, report: Report) -> Finding:
     """The table for each subset of labels."""
     raw = raw_lung()
     x = embed_raw(raw).points
     subsets = dict(list(SUBSETS.items())[:2]) if quick else SUBSETS
-    step = counted(tell, 2 * len(subsets))
+    step = counted(report, 2 * len(subsets))
     tables, numbers = [], {}
     for words, (classes, paper) in subsets.items():
         kept = np.isin(raw.labels, CLASSES[classes])

@@ -13,9 +13,10 @@ from fedhull.disc.epsilon_hull import epsilon_hull
 from fedhull.disc.hull import minimal_hull
 from fedhull.disc.maps import pairwise_distance
 from fedhull.disc.quantize import Quantizer
+from fedhull.progress import Report
 from fedhull.report.disc_plot import draw_disc, draw_hull, new_figure
 from fedhull.report.palette import PALETTE
-from fedhull.reproduce.finding import Finding, Table, Tell, counted, score
+from fedhull.reproduce.finding import Finding, Table, counted, score
 from fedhull.simulation.simulate import simulate
 
 EPSILONS = [0.001, 0.01, 0.1, 0.3, 1.0, 2.0]
@@ -23,11 +24,11 @@ SHOWN = [0.1, 0.5, 1.0]
 CLIENTS = [3, 5]
 
 
-def quantization(quick: bool, seed: int, tell: Tell) -> Finding:
+def quantization(quick: bool, seed: int, report: Report) -> Finding:
     """Accuracy, complexity and size of hulls against ε."""
     x, y = _largest_classes(*load_dataset("paul"), count=4)
     epsilons = EPSILONS[1::2] if quick else EPSILONS
-    step = counted(tell, len(CLIENTS) * len(epsilons))
+    step = counted(report, len(CLIENTS) * len(epsilons))
     rows = []
     for clients in CLIENTS:
         for epsilon in epsilons:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from fedhull.data.synthetic import make_two_class
+from fedhull.progress import Report
 from fedhull.report.disc_plot import new_figure
 from fedhull.report.palette import PALETTE
-from fedhull.reproduce.finding import Finding, Table, Tell, counted
+from fedhull.reproduce.finding import Finding, Table, counted
 from fedhull.simulation.simulate import simulate, summarize
 
 RADIUS, CLIENTS, STRENGTH = 0.95, 10, 20_000.0
@@ -33,11 +34,11 @@ REMARKS = [
 ]
 
 
-def synthetic(quick: bool, seed: int, tell: Tell) -> Finding:
+def synthetic(quick: bool, seed: int, report: Report) -> Finding:
     """Accuracy against ‖p‖, γ and ε, for several N."""
     sizes = [4_000] if quick else [20_000, 40_000, 60_000, 80_000]
     trials = 2 if quick else 10
-    step = counted(tell, len(sizes) * 12 * trials)
+    step = counted(report, len(sizes) * 12 * trials)
     numbers: dict[str, Any] = {}
     for name, (_, values) in VARIED.items():
         numbers[name] = [

@@ -1,37 +1,66 @@
 """`simulate`: a federated study over data that one machine holds, trial by trial."""
 
+import inspect
 import platform
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from fedhull.data.files import check_data
 from fedhull.data.partition import partition as deal_out
 from fedhull.disc.points import as_ball_points, check_curvature
 from fedhull.errors import InvalidInput
-from fedhull.protocol.study import Geometry
+from fedhull.progress import Progress, Report, ignore
+from fedhull.registry import name_of
 from fedhull.report.content import SimulationPage
 from fedhull.report.html import write_page
-from fedhull.simulation.report import simulation_page
-from fedhull.simulation.settings import Settings
+from fedhull.report.simulation_pages import simulation_page
+from fedhull.report.testing import pool_tests
+from fedhull.simulation.experiment import Experiment
 from fedhull.simulation.trial import Trial, run_trial
+from fedhull.study.draft import SETTINGS, check_setting, default_of, draft_study, settings_of
+from fedhull.study.study import Geometry, Study
 
 _LIBRARIES = ("fedhull", "numpy", "scipy", "scikit-learn", "numba", "python-flint", "cryptography")
 
 
-@dataclass(frozen=True)
+# What belongs to a study: baselines and trade-off are extras.
+_STAGES = ("hulls", "protocol", "grouping", "learning")
+_EXPERIMENT = tuple(field.name for field in fields(Experiment))
+
+
+@dataclass(frozen=True, repr=False)
 class Simulation:
     """The result: accuracy with intervals, leakage, bytes, and the first trial's model."""
 
-    settings: Settings
-    geometry: Geometry
+    study: Study
+    experiment: Experiment
     trials: list[Trial]
+
+    def __repr__(self) -> str:
+        return (
+            f"Simulation({len(self.study.clients)} sites, {len(self.trials)} trials, "
+            f"accuracy {self.accuracy['FL']['mean']:.1f} %, "
+            f"{self.leakage['ratio']:.1%} of the points left)"
+        )
+
+    @property
+    def geometry(self) -> Geometry:
+        """The disc and its bins."""
+        return self.study.geometry
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All settings of study and experiment, by the names that `simulate` takes."""
+        chosen = {"clients": len(self.study.clients)} | settings_of(self.study)
+        for part in ("method", "grouping", "guard"):
+            chosen[part] = name_of(chosen[part])
+        return chosen | asdict(self.experiment)
 
     @property
     def model(self) -> Any:
@@ -60,8 +89,20 @@ class Simulation:
         }
 
     def page(self, title: str = "A simulated study") -> SimulationPage:
-        """What the report page shows."""
-        return simulation_page(self, title)
+        """What the report page shows: the first trial, and the scores of all."""
+        first = self.trials[0]
+        return simulation_page(
+            first.session.outcome,
+            title=title,
+            holdings={name: site.holdings for name, site in first.session.sites.items()},
+            classes=first.model.classes_,
+            seconds={stage: first.seconds[stage] for stage in _STAGES},
+            accuracy=self.accuracy,
+            testing=pool_tests([trial.testing for trial in self.trials]),
+            tradeoff=first.tradeoff,
+            grouping_correct=float(np.mean([trial.grouping_correct for trial in self.trials])),
+            decoded_exactly=all(trial.decoded_exactly for trial in self.trials),
+        )
 
     def write_report(self, path: str | Path, title: str = "A simulated study") -> None:
         """Write the report page, one HTML file."""
@@ -80,13 +121,13 @@ class Simulation:
             "label_code": coding.name,
             "grouping_correct": float(np.mean([t.grouping_correct for t in self.trials])),
             "decoded_exactly": all(t.decoded_exactly for t in self.trials),
-            "dropped": self.settings.dropped[0],
+            "dropped": self.experiment.dropped[0],
             "survivors": len(first.survivors),
             "seconds": {
                 stage: sum(t.seconds.get(stage, 0.0) for t in self.trials)
                 for stage in first.seconds
             },
-            "settings": asdict(self.settings) | {"radius": self.geometry.radius},
+            "settings": self.settings,
             "versions": {name: version(name) for name in _LIBRARIES}
             | {"python": platform.python_version()},
         }
@@ -99,39 +140,28 @@ def simulate(
     clients: int,
     epsilon: float,
     radius: float | None = None,
-    curvature: float = 1.0,
-    method: str = "lorentz",
-    grouping: str = "matching",
-    guard: str = "edit+trim:0.02",
-    label_code: str = "auto",
-    partition: str | ArrayLike = "iid",
-    switch_labels: bool | float = False,
-    trials: int = 1,
-    seed: int = 0,
-    test_size: float = 0.15,
-    split_seed: int | None = None,
-    baselines: bool = False,
-    drop: str | None = None,
-    strength: float = 0.1,
-    tradeoff: bool = False,
-    report: Callable[[int, str], None] = lambda trial, stage: None,
+    partition: str | ArrayLike = Experiment.partition,
+    report: Report = ignore,
+    **settings: Any,
 ) -> Simulation:
     """A federated study over points x (n, 2) of the disc with labels y (n,).
 
     clients : how many sites the training points are dealt out to.
     epsilon, radius, curvature : the bins; without a radius, the smallest that holds all points.
-    method : "lorentz", "poincare-svm" or "euclidean-svm".
-    grouping : "matching", "kernighan-lin" or "spectral".
-    guard : what sites leave out: "none", "edit", "trim:F", "edit+trim:F".
+    method : "lorentz", "poincare-svm", "euclidean-svm", or a classifier.
+    grouping : "matching", "kernighan-lin", "spectral", or a function.
+    guard : what sites leave out: "none", or "edit" and "trim:F" joined by "+", or a `Guard`.
     label_code : "auto", "binary" or "bose-chowla:H".
+    strength : λ of the paper's SVMs.
     partition : "iid", "dirichlet:A", or an array (n,) that says whose each point is.
     switch_labels : every site, or a share of them, numbers its classes in an order of its own.
     trials, seed, test_size, split_seed : each trial splits the data anew, unless split_seed is set.
     baselines : also score the same method on pooled data, and the paper's methods.
     drop : "N@STEP", N sites vanish just before they send their message of that step.
-    strength : λ of the paper's SVMs.
     tradeoff : also score the first trial with wider and narrower bins, for the report.
-    report : told before each stage, with the number of the trial.
+    report : hears of each stage before it begins.
+
+    What is left out has the default of a study, or of an `Experiment`.
 
     >>> from fedhull import make_tree, simulate
     >>> data = make_tree(600, lineages=3, seed=0)
@@ -139,35 +169,67 @@ def simulate(
     >>> result.to_json()["decoded_exactly"]
     True
     """
-    name, column = _as_partition(partition, clients)
-    settings = Settings(
-        clients, epsilon, radius, curvature, method, grouping, guard, label_code, name,
-        switch_labels, trials, seed, test_size, split_seed, baselines, drop, strength, tradeoff,
-    )  # fmt: skip
+    for name in settings:
+        check_setting(name, (*SETTINGS, *_EXPERIMENT))
+    how, column = _as_partition(partition, clients)
+    chosen = {name: settings[name] for name in settings.keys() & set(_EXPERIMENT)}
+    experiment = Experiment(partition=how, **chosen)
     x, y = check_data(x, y, "data")
-    points, _ = as_ball_points(x, check_curvature(curvature), "x")
+    curvature = check_curvature(settings.get("curvature") or default_of("curvature"))
+    points, _ = as_ball_points(x, curvature, "x")
     if points.shape[1] != 2:
         raise InvalidInput(f"x must lie in the disc, shape (n, 2), got shape {points.shape}")
-    if len(np.unique(y)) < 2:
+    n_classes = len(np.unique(y))
+    if n_classes < 2:
         raise InvalidInput("y must hold at least two classes, got one")
-    geometry = Geometry(
-        epsilon=float(epsilon),
-        radius=float(radius if radius is not None else np.hypot(*points.T).max() * (1 + 1e-12)),
-        curvature=float(curvature),
+    study = draft_study(
+        clients,
+        n_classes,
+        name="simulation",
+        epsilon=epsilon,
+        radius=float(np.hypot(*points.T).max() * (1 + 1e-12)) if radius is None else radius,
+        **{name: settings[name] for name in settings.keys() & SETTINGS.keys()},
     )
-    geometry.quantizer.encode(points)  # a point beyond R is an error before anything is sent
-    owner_of = _dealer(y, settings, column)
+    if experiment.dropped[0] >= clients:
+        raise InvalidInput(f"drop = {experiment.drop!r} leaves none of {clients} clients")
+    study.quantizer.encode(points)  # a point beyond R is an error before anything is sent
+    owner_of = _dealer(y, clients, how, column)
+    stage = _stages(experiment, report)
     return Simulation(
-        settings,
-        geometry,
+        study,
+        experiment,
         [
-            run_trial(
-                points, y, owner_of, settings, geometry, number,
-                lambda stage, number=number: report(number, stage),  # type: ignore[misc]
-            )
-            for number in range(settings.trials)
+            run_trial(points, y, owner_of, study, experiment, number, stage)
+            for number in range(experiment.trials)
         ],
-    )  # fmt: skip
+    )
+
+
+def _signature() -> inspect.Signature:
+    """What `help(simulate)` shows: every setting with its default, from where it is defined."""
+    shown = dict(inspect.signature(simulate).parameters)
+    shown.pop("settings")
+    defaults = {name: default_of(name) for name in SETTINGS if name not in shown}
+    defaults |= {f.name: f.default for f in fields(Experiment) if f.name not in shown}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    shown |= {name: inspect.Parameter(name, keyword, default=d) for name, d in defaults.items()}
+    return inspect.Signature(list(shown.values()), return_annotation=Simulation)
+
+
+simulate.__signature__ = _signature()  # type: ignore[attr-defined]
+
+
+def _stages(experiment: Experiment, report: Report) -> Callable[[int, str], None]:
+    """What trials report their stages to: "trial 2: protocol", and how many stages there are."""
+    of_trial = 3 + experiment.baselines
+    total, done = experiment.trials * of_trial + experiment.tradeoff, 0
+
+    def stage(trial: int, name: str) -> None:
+        nonlocal done
+        report(Progress(f"trial {trial + 1}: {name}", done, total))
+        done += 1
+
+    return stage
 
 
 def _as_partition(how: str | ArrayLike, clients: int) -> tuple[str, np.ndarray | None]:
@@ -180,11 +242,11 @@ def _as_partition(how: str | ArrayLike, clients: int) -> tuple[str, np.ndarray |
 
 
 def _dealer(
-    y: np.ndarray, settings: Settings, column: np.ndarray | None
+    y: np.ndarray, clients: int, how: str, column: np.ndarray | None
 ) -> Callable[[np.ndarray, int], np.ndarray]:
     if column is not None:
         return lambda rows, seed: column[rows]
-    return lambda rows, seed: deal_out(y[rows], settings.clients, settings.partition, seed)
+    return lambda rows, seed: deal_out(y[rows], clients, how, seed)
 
 
 def summarize(values: list[float]) -> dict[str, Any]:
@@ -192,5 +254,8 @@ def summarize(values: list[float]) -> dict[str, Any]:
     n = len(values)
     half = 0.0
     if n > 1:
-        half = float(stats.t.ppf(0.975, n - 1) * np.std(values, ddof=1) / np.sqrt(n))
+        # Student's quantile by itself: scipy.stats takes a second to import
+        from scipy.special import stdtrit
+
+        half = float(stdtrit(n - 1, 0.975) * np.std(values, ddof=1) / np.sqrt(n))
     return {"mean": float(np.mean(values)), "ci95": half, "trials": values}

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from fedhull.errors import TooManyBins
-from fedhull.federation.coordinator import Learned, learn
-from fedhull.federation.holdings import Holdings
-from fedhull.protocol.study import Geometry, Study
-from fedhull.protocol.summation import Aggregate
 from fedhull.report.content import Tradeoff
+from fedhull.study.hulls.holdings import HullHoldings
+from fedhull.study.hulls.learning import Learned, learn
+from fedhull.study.hulls.sum import HullTotal
+from fedhull.study.study import Study
 
 # How much narrower or wider than the study's own.
 _FACTORS = (0.1, 3.0, 10.0, 30.0)
@@ -19,13 +19,13 @@ _FACTORS = (0.1, 3.0, 10.0, 30.0)
 def sweep(
     study: Study,
     survivors: Sequence[str],
-    holdings_at: Callable[[Geometry], Mapping[str, Holdings]],
+    holdings_at: Callable[[Study], Mapping[str, HullHoldings]],
     score: Callable[[Learned, list[Any]], float],
 ) -> list[Tradeoff]:
     """For each width of bins, what the survivors would send and how well the server would learn
     from it. The protocol is left out: the server decodes exactly what the sites send.
 
-    `score` tells how good what was learned is, given the class of each hull.
+    `score` says how good what was learned is, given the class of each hull.
     """
     rows = []
     for factor in _FACTORS:
@@ -35,15 +35,15 @@ def sweep(
             at_epsilon = msgspec.structs.replace(study, geometry=geometry)
         except TooManyBins:
             continue
-        holdings = holdings_at(geometry)
+        holdings = holdings_at(at_epsilon)
         taking_part = [holdings[name] for name in survivors]
         hulls: dict[int, list[int]] = {}
         classes: dict[int, Any] = {}
         for place, held in enumerate(taking_part):
             for j, (name, bins) in enumerate(zip(held.classes, held.hulls, strict=True)):
-                label = place * study.labels.classes + j
+                label = study.labels_of(place)[j]
                 hulls[label], classes[label] = sorted(bins), name
-        learned = learn(at_epsilon, Aggregate({}, hulls, list(survivors), n_sums=0))
+        learned = learn(at_epsilon, HullTotal({}, hulls, list(survivors), n_sums=0))
         rows.append(
             Tradeoff(
                 epsilon=epsilon,

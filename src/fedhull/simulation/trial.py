@@ -1,31 +1,31 @@
 """One trial of a simulated study: split, deal out, rehearse, score."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+import msgspec
 import numpy as np
 from sklearn.model_selection import train_test_split
 
 from fedhull.disc.hull import minimal_hull
-from fedhull.engines.rehearsal import Rehearsal, rehearse
 from fedhull.errors import InvalidInput
-from fedhull.federation.holdings import Holdings, make_hulls
+from fedhull.learn.classifiers import make_classifier
 from fedhull.learn.grouping import share_matched
-from fedhull.learn.methods import make_classifier
-from fedhull.protocol.study import Geometry, Learning
 from fedhull.report.content import Testing, Tradeoff
 from fedhull.report.testing import count_tests
-from fedhull.simulation.settings import Settings
+from fedhull.simulation.experiment import Experiment
 from fedhull.simulation.tradeoff import sweep
+from fedhull.study.draft import site_name
+from fedhull.study.hulls.holdings import HullHoldings, make_hulls
+from fedhull.study.rehearsal import Rehearsal, rehearse
+from fedhull.study.study import Study
 
-Report = Callable[[str], None]
 
-
-@dataclass
+@dataclass(repr=False)
 class Trial:
     """What came of one trial; `test` are the rows that were kept for testing."""
 
@@ -45,6 +45,9 @@ class Trial:
     tradeoff: list[Tradeoff] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"Trial(accuracy {self.accuracy['FL']:.1f} %, {len(self.survivors)} sites)"
+
     def leakage_at(self, epsilon: float) -> Tradeoff:
         """What left and what it was good for, with the study's own bins."""
         return Tradeoff(
@@ -59,71 +62,60 @@ def run_trial(
     x: np.ndarray,
     y: np.ndarray,
     owner_of: Callable[[np.ndarray, int], np.ndarray],
-    settings: Settings,
-    geometry: Geometry,
+    study: Study,
+    experiment: Experiment,
     number: int,
-    report: Report = lambda stage: None,
+    report: Callable[[int, str], None],
 ) -> Trial:
-    """Trial `number`. `owner_of` deals training rows out to clients, given their indices and a
-    seed."""
+    """Trial `number` of a study. `owner_of` deals training rows out to sites, given their indices
+    and a seed; `report` hears of each stage."""
     seconds: dict[str, float] = {}
 
     @contextmanager
-    def stage(name: str):  # type: ignore[no-untyped-def]
-        report(name)
+    def stage(name: str) -> Iterator[None]:
+        report(number, name)
         begin = perf_counter()
         yield
         seconds[name] = perf_counter() - begin
 
-    split_seed = settings.seed + number if settings.split_seed is None else settings.split_seed
     train, test = train_test_split(
-        np.arange(len(y)), test_size=settings.test_size, random_state=split_seed
+        np.arange(len(y)),
+        test_size=experiment.test_size,
+        random_state=experiment.split_seed_of(number),
     )
-    rng = np.random.default_rng([settings.seed, number])
+    rng = np.random.default_rng([experiment.seed, number])
     with stage("hulls"):
-        owner = owner_of(train, settings.seed + number)
-        orders = _class_orders(y[train], owner, settings, rng)
-        holdings = _deal_out(x[train], y[train], owner, orders, settings, geometry)
+        owner = owner_of(train, experiment.seed + number)
+        orders = _class_orders(y[train], owner, len(study.clients), experiment.switch_labels, rng)
+        study = _for_classes(study, max(map(len, orders)), len(np.unique(y[train])))
+        holdings = _deal_out(x[train], y[train], owner, orders, study)
     with stage("protocol"):
-        n_dropped, step = settings.dropped
+        n_dropped, step = experiment.dropped
         gone = rng.choice(list(holdings), n_dropped, replace=False).tolist()
-        session = rehearse(
-            holdings,
-            geometry,
-            Learning(
-                classes=len(np.unique(y[train])),
-                method=settings.method,  # type: ignore[arg-type]
-                grouping=settings.grouping,  # type: ignore[arg-type]
-                strength=settings.strength,
-            ),
-            settings.label_code,
-            {step: gone},
-            name="simulation",
-        )
+        session = rehearse(study, holdings, vanish={step: gone})
     learned = session.outcome.learned
     seconds["protocol"] -= sum(learned.seconds.values())
     seconds |= learned.seconds
-    report("scoring")
+    report(number, "scoring")
     truth = _true_classes(session)
     # from here on the model speaks the words that most sites use
     names = _names_of_groups(learned.groups, truth)
     model = _named(learned.model, learned.groups, truth)
     accuracy = {"FL": _score(model, x[test], y[test])}
-    if settings.baselines:
+    if experiment.baselines:
         with stage("baselines"):
-            points = np.concatenate(learned.hulls)
-            labels = names[np.repeat(learned.groups, [len(h) for h in learned.hulls])]
-            accuracy |= _baselines(x, y, train, test, points, labels, settings)
-    survivors = session.outcome.aggregate.survivors
+            points, groups = learned.corners
+            accuracy |= _baselines(x, y, train, test, points, names[groups], study)
+    survivors = session.outcome.total.survivors
     trial = Trial(
         accuracy,
         points_sent=sum(map(len, learned.hulls)),
         points_total=sum(holdings[name].points_held for name in survivors),
         points_guarded=sum(holdings[name].points_guarded for name in survivors),
         max_hull=max(map(len, learned.hulls)),
-        bytes_up=session.outcome.bytes_up,
+        bytes_up=session.outcome.record.bytes_up,
         grouping_correct=share_matched(learned.groups, truth),
-        decoded_exactly=session.decoded_exactly,
+        decoded_exactly=decoded_exactly(session),
         survivors=survivors,
         model=model,
         test=test,
@@ -131,55 +123,65 @@ def run_trial(
         testing=count_tests(model, x[test], y[test], np.unique(y)),
         seconds=seconds,
     )
-    if settings.tradeoff and number == 0:
+    if experiment.tradeoff and number == 0:
         with stage("trade-off"):
             others = sweep(
                 session.study,
                 survivors,
-                lambda other: _deal_out(x[train], y[train], owner, orders, settings, other),
+                lambda other: _deal_out(x[train], y[train], owner, orders, other),
                 lambda found, classes: _score(
                     _named(found.model, found.groups, classes), x[test], y[test]
                 ),
             )
             trial.tradeoff = sorted(
-                [trial.leakage_at(geometry.epsilon), *others], key=lambda row: row.epsilon
+                [trial.leakage_at(study.geometry.epsilon), *others], key=lambda row: row.epsilon
             )
     return trial
 
 
+def decoded_exactly(session: Rehearsal) -> bool:
+    """Whether the server's hulls are the survivors' hulls, each under the label it was sent."""
+    sent = {
+        label: sorted(bins)
+        for site in map(session.sites.__getitem__, session.outcome.total.survivors)
+        for label, bins in zip(site.label_of_class, site.holdings.hulls, strict=True)
+    }
+    return bool(session.outcome.total.hulls == sent)
+
+
 def _class_orders(
-    y: np.ndarray, owner: np.ndarray, settings: Settings, rng: np.random.Generator
+    y: np.ndarray, owner: np.ndarray, sites: int, switch: float, rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """In which order each site numbers its classes."""
+    """In which order each site numbers its classes; the share `switch` of them in one of its
+    own."""
     orders = []
-    for i in range(settings.clients):
+    for i in range(sites):
         mine = owner == i
         if not mine.any():
             raise InvalidInput(
-                f"client {i + 1} of {settings.clients} has no points; use fewer clients or a more "
-                f"even partition"
+                f"client {i + 1} of {sites} has no points; use fewer clients or a more even "
+                f"partition"
             )
         classes = np.unique(y[mine])
-        if i < round(settings.switch_labels * settings.clients):
-            # such a site numbers its classes in an order of its own
-            classes = rng.permutation(classes)
-        orders.append(classes)
+        orders.append(rng.permutation(classes) if i < round(switch * sites) else classes)
     return orders
 
 
+def _for_classes(study: Study, at_a_site: int, over_all: int) -> Study:
+    """The study for as many classes as the training points have."""
+    return msgspec.structs.replace(
+        study,
+        labels=msgspec.structs.replace(study.labels, classes=at_a_site),
+        learning=msgspec.structs.replace(study.learning, classes=over_all),
+    )
+
+
 def _deal_out(
-    x: np.ndarray,
-    y: np.ndarray,
-    owner: np.ndarray,
-    orders: list[np.ndarray],
-    settings: Settings,
-    geometry: Geometry,
-) -> dict[str, Holdings]:
+    x: np.ndarray, y: np.ndarray, owner: np.ndarray, orders: list[np.ndarray], study: Study
+) -> dict[str, HullHoldings]:
     """What each site holds."""
     return {
-        f"site-{i + 1:04d}": make_hulls(
-            x[owner == i], y[owner == i], geometry, settings.guard, classes
-        )
+        site_name(i): make_hulls(study, x[owner == i], y[owner == i], classes)
         for i, classes in enumerate(orders)
     }
 
@@ -189,7 +191,7 @@ def _true_classes(session: Rehearsal) -> list[Any]:
     of_label = {
         label: name
         for site in session.sites.values()
-        for label, name in zip(site.session.label_of_class, site.holdings.classes, strict=False)
+        for label, name in zip(site.label_of_class, site.holdings.classes, strict=False)
     }
     return [of_label[label] for label in session.outcome.learned.labels]
 
@@ -215,19 +217,19 @@ def _baselines(
     test: np.ndarray,
     points: np.ndarray,
     labels: np.ndarray,
-    settings: Settings,
+    study: Study,
 ) -> dict[str, float]:
     """The same method on pooled data, and the paper's (Sec. 6.1, App. I)."""
     whole = x[train], y[train]
     corners = np.concatenate(
         [
-            members[minimal_hull(x[train[members]], settings.curvature)]
+            members[minimal_hull(x[train[members]], study.geometry.curvature)]
             for members in (np.flatnonzero(y[train] == c) for c in np.unique(y[train]))
         ]
     )
     hulls = x[train[corners]], y[train[corners]]
     runs = {
-        "C": (settings.method, *whole),
+        "C": (study.learning.method, *whole),
         "CP": ("poincare-svm", *whole),
         "CE": ("euclidean-svm", *whole),
         "FLP": ("poincare-svm", points, labels),
@@ -236,15 +238,15 @@ def _baselines(
         "CH-CE": ("euclidean-svm", *hulls),
     }
     scores = {
-        name: _score(_fit(settings, xs, ys, method), x[test], y[test])
+        name: _score(_fit(study, xs, ys, method), x[test], y[test])
         for name, (method, xs, ys) in runs.items()
     }
     most_common = Counter(y[train].tolist()).most_common(1)[0][0]
     return scores | {"majority": float(np.mean(y[test] == most_common) * 100.0)}
 
 
-def _fit(settings: Settings, x: np.ndarray, y: np.ndarray, method: str) -> Any:
-    return make_classifier(method, settings.curvature, settings.strength).fit(x, y)
+def _fit(study: Study, x: np.ndarray, y: np.ndarray, method: Any) -> Any:
+    return make_classifier(method, study.geometry.curvature, study.learning.strength).fit(x, y)
 
 
 def _score(model: Any, x: np.ndarray, y: np.ndarray) -> float:

@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from fedhull.federation.kit import write_bytes
-from fedhull.federation.provision import AUTHORITY, SERVER, Kits
+from fedhull.disk import write_bytes
+from fedhull.kits.provision import AUTHORITY, SERVER, Kits
 
 CA, CERTIFICATE, KEY, ADDRESS = "ca.pem", "server.crt", "server.key", "address.txt"
 _VALID = timedelta(days=360)

@@ -8,9 +8,10 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from fedhull.engines.flower.engine import ANSWER, ERROR, HELLO, MESSAGE, NAME, RECORD, REPLY, STEP
-from fedhull.federation.journal import Journal
-from fedhull.federation.kit import Kit
-from fedhull.federation.participant import INTERNAL_ERROR, SiteRun
+from fedhull.kits.journal import Journal
+from fedhull.kits.kit import Kit
+from fedhull.kits.participant import SiteRun
+from fedhull.kits.results import INTERNAL_ERROR
 
 _JOURNAL = "journal"
 app = ClientApp()

@@ -7,8 +7,9 @@ from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.serverapp import Grid
 
 from fedhull.errors import BelowThreshold
-from fedhull.federation.participant import INTERNAL_ERROR
-from fedhull.protocol.study import Agreement
+from fedhull.kits.results import INTERNAL_ERROR
+from fedhull.protocol.agreement import Agreement
+from fedhull.protocol.drive import Answers
 
 RECORD, MESSAGE, STEP, REPLY, ERROR, NAME = "fedhull", "message", "step", "reply", "error", "name"
 HELLO, ANSWER = "hello", "answer"
@@ -23,9 +24,7 @@ class FlowerEngine:
         self._grid = grid
         self._nodes = nodes
 
-    def step(
-        self, kind: str, messages: Mapping[str, bytes], timeout: float
-    ) -> tuple[dict[str, bytes], dict[str, str]]:
+    def step(self, kind: str, messages: Mapping[str, bytes], timeout: float) -> Answers:
         """Push the messages, and pull until all have answered or the time is up."""
         there = {name: raw for name, raw in messages.items() if name in self._nodes}
         answers = _ask(

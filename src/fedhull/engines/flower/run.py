@@ -11,16 +11,25 @@ from tempfile import TemporaryDirectory
 from time import monotonic, sleep
 from typing import Any
 
+from fedhull.disk import read_text, write_text
+from fedhull.engines.base import Say
 from fedhull.engines.flower.certificates import ADDRESS, CA, CERTIFICATE, KEY
-from fedhull.engines.progress import PROGRESS, answers, tell_sent, tell_steps
-from fedhull.errors import EngineFailure, InvalidInput, ServerUnreachable
-from fedhull.federation.kit import AUDIT, RESULTS, STATUS, Kit, read_text
-from fedhull.federation.participant import write_status
+from fedhull.engines.following import (
+    POLL_SECONDS,
+    PROGRESS,
+    answers,
+    follow_site,
+    runs_of,
+    say_steps,
+    wait_for_server,
+)
+from fedhull.errors import EngineFailure, InvalidInput
+from fedhull.kits.kit import Kit
+from fedhull.kits.results import STATUS
 
-Say = Callable[[str], None]
-_POLL_SECONDS = 0.5
-_GONE_SECONDS = 30.0
 _START_SECONDS = 60.0
+# The last reply of a site is still to be fetched from its SuperNode.
+_GRACE_SECONDS = 5.0
 _APP = """\
 [project]
 name = "fedhull-study"
@@ -78,15 +87,8 @@ def run_server(kit: Kit, wait: float, timeout: float, say: Say) -> Path:
 def run_client(kit: Kit, wait: float, say: Say) -> Path:
     """Take part in the study of a site's kit with a SuperNode that lives as long as the study."""
     host, port = server_address(kit)
-    deadline = monotonic() + wait
-    while not answers(host, port):
-        if monotonic() > deadline:
-            raise ServerUnreachable(
-                f"the server at {host}:{port} has not been there for {wait:g} seconds; ask the "
-                f"coordinator whether it runs, and your network people whether port {port} is open"
-            )
-        sleep(_POLL_SECONDS)
-    before = set((kit.folder / RESULTS).glob("*"))
+    wait_for_server(host, port, wait, say)
+    before = runs_of(kit)
     log = kit.folder / "flower.log"
     with TemporaryDirectory() as folder:
         process = _start(
@@ -102,8 +104,17 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
             log,
         )
         say(f"Connected to {host}:{port}; waiting for the study (Flower's own log: {log})")
+
+        def check(results: Path | None) -> None:
+            if process.poll() is not None:
+                raise EngineFailure(
+                    f"Flower's SuperNode has ended early; the end of {log} says why"
+                )
+
         try:
-            return _take_part(kit, process, before, host, port, log, say)
+            results = follow_site(kit, before, host, port, check, say)
+            sleep(_GRACE_SECONDS)
+            return results
         finally:
             _stop(process)
 
@@ -116,53 +127,19 @@ def server_address(kit: Kit) -> tuple[str, int]:
     return host, int(port)
 
 
-def _take_part(
-    kit: Kit,
-    process: "subprocess.Popen[bytes]",
-    before: set[Path],
-    host: str,
-    port: int,
-    log: Path,
-    say: Say,
-) -> Path:
-    results: Path | None = None
-    told, last_seen = 0, monotonic()
-    while True:
-        results = results or next(iter(set((kit.folder / RESULTS).glob("*")) - before), None)
-        if results is not None:
-            told = tell_sent(results / AUDIT, told, say)
-            if (results / STATUS).exists():
-                sleep(_GRACE_SECONDS)  # the last reply is still to be fetched from the SuperNode
-                return results
-        if process.poll() is not None:
-            raise EngineFailure(f"Flower's SuperNode has ended early; the end of {log} says why")
-        if answers(host, port):
-            last_seen = monotonic()
-        elif monotonic() - last_seen > _GONE_SECONDS:
-            results = results or kit.results("no-session")
-            write_status(
-                results,
-                ServerUnreachable.__name__,
-                f"the server at {host}:{port} is gone, the study did not finish",
-            )
-            return results
-        sleep(_POLL_SECONDS)
-
-
-_GRACE_SECONDS = 5.0
-
-
 def _submit(kit: Kit, home: Path, port: int, wait: float, timeout: float) -> str:
     """Start the run, as `flwr run` would."""
     app = home / "app"
     app.mkdir()
-    (app / "pyproject.toml").write_text(
-        _APP.format(kit=json.dumps(str(kit.folder)), wait=wait, timeout=timeout)
+    write_text(
+        app / "pyproject.toml",
+        _APP.format(kit=json.dumps(str(kit.folder)), wait=wait, timeout=timeout),
     )
-    (home / "config.toml").write_text(
+    write_text(
+        home / "config.toml",
         _CONNECTION.format(
             address=json.dumps(f"127.0.0.1:{port}"), ca=json.dumps(str(kit.folder / CA))
-        )
+        ),
     )
     done = subprocess.run(
         [_script("flwr"), "run", str(app), "study", "--format", "json"],
@@ -179,14 +156,14 @@ def _submit(kit: Kit, home: Path, port: int, wait: float, timeout: float) -> str
 
 
 def _follow(process: "subprocess.Popen[bytes]", results: Path, log: Path, say: Say) -> None:
-    told = 0
+    known = 0
     while True:
-        told = tell_steps(results / PROGRESS, told, say)
+        known = say_steps(results / PROGRESS, known, say)
         if (results / STATUS).exists():
             return
         if process.poll() is not None:
             raise EngineFailure(f"Flower's SuperLink has ended early; the end of {log} says why")
-        sleep(_POLL_SECONDS)
+        sleep(POLL_SECONDS)
 
 
 def _wait_until(ready: Callable[[], bool], process: "subprocess.Popen[bytes]", log: Path) -> None:
@@ -196,7 +173,7 @@ def _wait_until(ready: Callable[[], bool], process: "subprocess.Popen[bytes]", l
             raise EngineFailure(
                 f"the server did not start; is its port free? The end of {log} says why"
             )
-        sleep(_POLL_SECONDS)
+        sleep(POLL_SECONDS)
 
 
 def _start(

@@ -4,11 +4,12 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from fedhull.engines.flower.engine import FlowerEngine, find_sites
-from fedhull.engines.progress import PROGRESS, note_steps
+from fedhull.engines.following import PROGRESS, note_steps
 from fedhull.errors import FedhullError
-from fedhull.federation.coordinator import Progress
-from fedhull.federation.kit import Kit
-from fedhull.federation.participant import coordinate, write_status
+from fedhull.kits.kit import Kit
+from fedhull.kits.participant import coordinate
+from fedhull.kits.results import write_status
+from fedhull.progress import Progress
 
 app = ServerApp()
 
@@ -22,7 +23,7 @@ def main(grid: Grid, context: Context) -> None:
     report = note_steps(results / PROGRESS)
 
     def found(names: list[str]) -> None:
-        report(Progress("connect", len(kit.study.clients), len(names), {}, 0.0))
+        report(Progress("connect", len(names), len(kit.study.clients)))
 
     try:
         nodes = find_sites(grid, kit.study, float(context.run_config["wait"]), found)

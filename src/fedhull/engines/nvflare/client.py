@@ -3,20 +3,15 @@
 import json
 import socket
 import ssl
-from collections.abc import Callable
 from pathlib import Path
-from time import monotonic, sleep
 
+from fedhull.engines.base import Say
+from fedhull.engines.following import answers, follow_site, runs_of, wait_for_server
 from fedhull.engines.nvflare.launch import start, stop
-from fedhull.engines.progress import answers, tell_sent
-from fedhull.errors import BadIdentity, EngineFailure, InvalidInput, ServerUnreachable
-from fedhull.federation.kit import AUDIT, RESULTS, STATUS, Kit
-from fedhull.federation.participant import write_status
+from fedhull.errors import BadIdentity, EngineFailure, InvalidInput
+from fedhull.kits.kit import Kit
 
-Say = Callable[[str], None]
-_POLL_SECONDS = 0.5
 _CONNECT_SECONDS = 5.0
-_GONE_SECONDS = 15.0
 _JOB_END_SECONDS = 10.0
 
 
@@ -28,35 +23,26 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
     assert kit.name is not None
     host, port = server_address(kit)
     _check_owner(kit)
-    _wait_for_server(kit, host, port, wait, say)
-    before = set((kit.folder / RESULTS).glob("*"))
+    wait_for_server(host, port, wait, say)
+    _shake_hands(kit, host, port)
+    before = runs_of(kit)
     log = kit.folder / "flare.log"
     seen = log.stat().st_size if log.exists() else 0
     process = start("client", kit.folder, kit.name, log)
     say(f"Connected to {host}:{port}; waiting for the study to begin (FLARE's own log: {log})")
-    results: Path | None = None
-    told, last_seen = 0, monotonic()
+
+    def check(results: Path | None) -> None:
+        if results is None and _displaced(log, seen) and answers(host, port):
+            raise BadIdentity(
+                f"the server has dropped this connection: another process is connected with "
+                f"the certificate of {kit.name}, or the network broke. If nobody else uses "
+                f"this kit, start again; if somebody does, ask the coordinator for new kits"
+            )
+        if process.poll() is not None:
+            raise EngineFailure(f"FLARE's client has ended early; the end of {log} says why")
+
     try:
-        while True:
-            if results is None:
-                results = next(iter(set((kit.folder / RESULTS).glob("*")) - before), None)
-            if results is not None:
-                told = tell_sent(results / AUDIT, told, say)
-                if (results / STATUS).exists():
-                    return results
-            if results is None and _displaced(log, seen) and answers(host, port):
-                raise BadIdentity(
-                    f"the server has dropped this connection: another process is connected with "
-                    f"the certificate of {kit.name}, or the network broke. If nobody else uses "
-                    f"this kit, start again; if somebody does, ask the coordinator for new kits"
-                )
-            if process.poll() is not None:
-                raise EngineFailure(f"FLARE's client has ended early; the end of {log} says why")
-            if answers(host, port):
-                last_seen = monotonic()
-            elif monotonic() - last_seen > _GONE_SECONDS:
-                return _server_gone(kit, results, host, port)
-            sleep(_POLL_SECONDS)
+        return follow_site(kit, before, host, port, check, say)
     finally:
         stop(process, _JOB_END_SECONDS)
 
@@ -83,21 +69,6 @@ def _check_owner(kit: Kit) -> None:
             f"the certificate in {kit.folder} is {owner}'s, but the identity key is {kit.name}'s; "
             f"use the kit and the key of the same site"
         )
-
-
-def _wait_for_server(kit: Kit, host: str, port: int, wait: float, say: Say) -> None:
-    deadline, told = monotonic() + wait, False
-    while not answers(host, port):
-        if not told:
-            say(f"Waiting for the server at {host}:{port}")
-            told = True
-        if monotonic() > deadline:
-            raise ServerUnreachable(
-                f"the server at {host}:{port} has not been there for {wait:g} seconds; ask the "
-                f"coordinator whether it runs, and your network people whether port {port} is open"
-            )
-        sleep(_POLL_SECONDS)
-    _shake_hands(kit, host, port)
 
 
 def _shake_hands(kit: Kit, host: str, port: int) -> None:
@@ -132,20 +103,3 @@ def _displaced(log: Path, seen: int) -> bool:
     with log.open("rb") as file:
         file.seek(seen)
         return any(b"TP=heart_beat" in line and b"cannot send" in line for line in file)
-
-
-def _server_gone(kit: Kit, results: Path | None, host: str, port: int) -> Path:
-    if results is None:
-        sentence = (
-            f"the server at {host}:{port} is gone and never asked this site for anything: the "
-            f"study took place without it, or with another process that has the certificate of "
-            f"{kit.name}"
-        )
-    else:
-        sentence = (
-            f"the server at {host}:{port} is gone, the study did not finish; nothing of this "
-            f"session is left on this machine but its log. A new attempt is a new session"
-        )
-    results = results or kit.results("no-session")
-    write_status(results, ServerUnreachable.__name__, sentence)
-    return results

@@ -13,11 +13,13 @@ from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable
 from nvflare.apis.signal import Signal
 
-from fedhull.engines.progress import PROGRESS, note_steps
+from fedhull.engines.following import PROGRESS, note_steps
 from fedhull.errors import EngineFailure, FedhullError
-from fedhull.federation.coordinator import Report
-from fedhull.federation.kit import Kit
-from fedhull.federation.participant import INTERNAL_ERROR, coordinate
+from fedhull.kits.kit import Kit
+from fedhull.kits.participant import coordinate
+from fedhull.kits.results import INTERNAL_ERROR
+from fedhull.progress import Report
+from fedhull.protocol.drive import Answers
 from fedhull.protocol.server import Step
 
 MESSAGE, REPLY, ERROR = "message", "reply", "error"
@@ -72,9 +74,7 @@ class FlareEngine:
         self._abort_signal = abort_signal
         self._fl_ctx = fl_ctx
 
-    def step(
-        self, kind: str, messages: Mapping[str, bytes], timeout: float
-    ) -> tuple[dict[str, bytes], dict[str, str]]:
+    def step(self, kind: str, messages: Mapping[str, bytes], timeout: float) -> Answers:
         """Hand each client its message as a task, and wait for the results."""
         if kind == Step.ADVERTISE.value:
             timeout = max(timeout, _START_SECONDS)

@@ -9,8 +9,9 @@ from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 
 from fedhull.engines.nvflare.controller import ERROR, MESSAGE, REPLY
-from fedhull.federation.kit import Kit
-from fedhull.federation.participant import INTERNAL_ERROR, SiteRun
+from fedhull.kits.kit import Kit
+from fedhull.kits.participant import SiteRun
+from fedhull.kits.results import INTERNAL_ERROR
 
 
 class StudyExecutor(Executor):  # type: ignore[misc]

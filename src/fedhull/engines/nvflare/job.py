@@ -4,13 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fedhull.federation.coordinator import PUBLISH
-from fedhull.protocol.server import Step
-from fedhull.protocol.study import Agreement
+from fedhull.disk import write_text
+from fedhull.protocol.agreement import Agreement
+from fedhull.protocol.drive import STEPS
 
 CONTROLLER = "fedhull.engines.nvflare.controller.StudyController"
 EXECUTOR = "fedhull.engines.nvflare.executor.StudyExecutor"
-STEPS = [step.value for step in Step if step is not Step.DONE] + [PUBLISH]
 
 
 def write_job(folder: Path, study: Agreement, timeout: float = 600.0) -> Path:
@@ -39,5 +38,5 @@ def write_job(folder: Path, study: Agreement, timeout: float = 600.0) -> Path:
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(content, indent=2) + "\n")
+        write_text(path, json.dumps(content, indent=2) + "\n")
     return folder

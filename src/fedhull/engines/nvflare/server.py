@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -12,16 +12,15 @@ from typing import Any
 
 from nvflare.fuel.flare_api.flare_api import Session, new_secure_session
 
+from fedhull.engines.base import Say
+from fedhull.engines.following import POLL_SECONDS, PROGRESS, answers, say_steps
 from fedhull.engines.nvflare.job import write_job
 from fedhull.engines.nvflare.launch import start, stop
 from fedhull.engines.nvflare.startup import ADMIN, ADMIN_FOLDER, store_in_kit
-from fedhull.engines.progress import PROGRESS, answers, tell_steps
 from fedhull.errors import BelowThreshold, EngineFailure, InvalidInput
-from fedhull.federation.kit import STATUS, Kit
-from fedhull.federation.participant import write_status
+from fedhull.kits.kit import Kit
+from fedhull.kits.results import STATUS, write_status
 
-Say = Callable[[str], None]
-_POLL_SECONDS = 0.5
 _START_SECONDS = 60
 _END_SECONDS = 30
 
@@ -73,7 +72,7 @@ def _admin_session(kit: Kit, process: Any, log: Path) -> Iterator[Session]:
     while not answers("localhost", port):
         if process.poll() is not None or monotonic() > deadline:
             raise EngineFailure(f"the server did not start; the end of {log} says why")
-        sleep(_POLL_SECONDS)
+        sleep(POLL_SECONDS)
     try:
         with redirect_stdout(StringIO()):  # FLARE prints there what it is doing
             session = new_secure_session(ADMIN, str(admin), timeout=_START_SECONDS)
@@ -89,16 +88,16 @@ def _admin_session(kit: Kit, process: Any, log: Path) -> Iterator[Session]:
 
 def _wait_for_sites(kit: Kit, session: Session, wait: float, say: Say) -> None:
     roster, threshold = set(kit.study.clients), kit.study.threshold
-    deadline, told = monotonic() + wait, None
+    deadline, known = monotonic() + wait, None
     while True:
         here = {client.name for client in session.get_connected_client_list()} & roster
-        if here != told:
+        if here != known:
             missing = ", ".join(sorted(roster - here))
             say(
                 f"Sites: {len(here)} of {len(roster)} are here"
                 + f"; waiting for {missing}" * bool(missing)
             )
-            told = here
+            known = here
         if here == roster:
             return
         if monotonic() > deadline:
@@ -109,15 +108,15 @@ def _wait_for_sites(kit: Kit, session: Session, wait: float, say: Say) -> None:
                 f"after {wait:g} seconds only {len(here)} of {len(roster)} sites are here, the "
                 f"study needs {threshold}; missing: {', '.join(sorted(roster - here))}"
             )
-        sleep(_POLL_SECONDS)
+        sleep(POLL_SECONDS)
 
 
 def _follow(session: Session, job: str, results: Path, say: Say) -> None:
-    """Tell of each step until the controller has had its last word, or the job is over without."""
-    told = 0
+    """Report each step until the controller has had its last word, or the job is over without."""
+    known = 0
     over = False
     while True:
-        told = tell_steps(results / PROGRESS, told, say)
+        known = say_steps(results / PROGRESS, known, say)
         if (results / STATUS).exists():
             return
         if over:
@@ -125,7 +124,7 @@ def _follow(session: Session, job: str, results: Path, say: Say) -> None:
             write_status(results, EngineFailure.__name__, sentence)
             return
         over = str(session.get_job_status(job)).startswith("FINISHED")
-        sleep(_POLL_SECONDS)
+        sleep(POLL_SECONDS)
 
 
 def _finish_job(session: Session, job: str) -> None:
@@ -135,4 +134,4 @@ def _finish_job(session: Session, job: str) -> None:
         if monotonic() > deadline:
             session.abort_job(job)
             return
-        sleep(_POLL_SECONDS)
+        sleep(POLL_SECONDS)

@@ -18,7 +18,7 @@ from nvflare.lighter.provisioner import Provisioner
 
 from fedhull.engines.nvflare.job import CONTROLLER, EXECUTOR, write_job
 from fedhull.errors import EngineFailure, InvalidInput
-from fedhull.federation.provision import AUTHORITY, SERVER, Kits
+from fedhull.kits.provision import AUTHORITY, SERVER, Kits
 
 PROJECT, ORGANISATION = "fedhull", "fedhull"
 ADMIN = "coordinator@fedhull.org"

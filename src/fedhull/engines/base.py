@@ -1,0 +1,82 @@
+"""What an engine is: how a study is provisioned for it, served and joined, and what it cannot do.
+
+An engine is found by its name, in the registry `ENGINES`. Its module is light: whatever the engine
+needs that may not be installed is imported when it is used.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from fedhull.errors import MissingExtra
+from fedhull.kits.kit import Kit
+from fedhull.kits.provision import Kits
+from fedhull.registry import Registry
+from fedhull.study.task import Task
+
+Say = Callable[[str], None]
+DEFAULT_ENGINE = "nvflare"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a participant may choose, whatever the engine: how long to wait for the others, and how
+    long each step may take, in seconds; by files, where messages lie, whether to go on without
+    those who have not replied, and whether to begin again."""
+
+    wait: float = 3600.0
+    timeout: float = 600.0
+    mail: Path | None = None
+    go_on: bool = False
+    again: bool = False
+
+
+class Runner(ABC):
+    """One engine. `module` is what must be importable, `extra` the extra of fedhull that has it."""
+
+    name: str
+    module: str | None = None
+    extra: str | None = None
+    # whether `provision` makes a certificate authority, whose key nobody needs afterwards
+    has_authority = True
+
+    def require(self) -> None:
+        """MissingExtra unless all that the engine needs is installed."""
+        if self.module is not None and find_spec(self.module) is None:
+            raise MissingExtra(
+                f"studies on this engine need an extra: pip install 'fedhull[{self.extra}]'"
+            )
+
+    def check(self, task: Task) -> None:
+        """InvalidInput if the engine cannot run a study with this task."""
+
+    @abstractmethod
+    def provision(self, kits: Kits, host: str, port: int) -> None:
+        """Add to the kits whatever the engine needs."""
+
+    @abstractmethod
+    def serve(self, kit: Kit, options: Options, say: Say) -> Path:
+        """Run the study of the coordinator's kit; the folder with what came of it."""
+
+    @abstractmethod
+    def join(self, kit: Kit, options: Options, say: Say) -> Path:
+        """Take part in the study of a site's kit; the folder with what came of it."""
+
+    def session_open(self, kit: Kit) -> bool:
+        """Whether a session has begun that the next call goes on with, so that nothing has to be
+        asked."""
+        return False
+
+    def start_again(self, kit: Kit) -> None:
+        """Put an earlier session of a site aside, where an engine keeps one."""
+
+    def after_join(self, kit: Kit) -> None:
+        """Clean up when `join` has ended, well or not: a consent that was not used is withdrawn."""
+        from fedhull.kits.consent import withdraw
+
+        withdraw(kit)
+
+
+ENGINES: Registry[Runner] = Registry("engine", "fedhull.engines")

@@ -1,0 +1,98 @@
+"""Messages of a study as files: write requests, read replies, go on when all are there."""
+
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fedhull.engines.files.mail import path_of, unwrap, wrap
+from fedhull.errors import FedhullError, StillWaiting
+from fedhull.protocol.drive import PUBLISH, STEPS, Answers
+from fedhull.protocol.server import ServerSession
+
+Say = Callable[[str], None]
+
+
+class Steps(msgspec.Struct, forbid_unknown_fields=True):
+    """The server's journal: the session's number, and the replies that each step has gone on with.
+    None of it is secret to the server."""
+
+    session: bytes
+    taken: list[dict[str, bytes]] = []
+    failed: list[dict[str, str]] = []
+
+
+class FilesEngine:
+    """Writes requests, reads replies; a step that is not complete raises StillWaiting.
+
+    `steps` holds what earlier calls have gone on with; `save` is called with it when it has grown.
+    With `go_on`, one step goes on without those who have not replied.
+    """
+
+    def __init__(
+        self,
+        mail: Path,
+        steps: Steps | None = None,
+        save: Callable[[Steps], None] = lambda steps: None,
+        go_on: bool = False,
+        say: Say = lambda sentence: None,
+    ):
+        self._mail, self._steps = mail, steps or Steps(secrets.token_bytes(16))
+        self._save, self._go_on, self._say = save, go_on, say
+        self._position = 0
+        self._session: ServerSession | None = None
+        save(self._steps)
+
+    def open_session(self, *agreed: Any, **more: Any) -> ServerSession:
+        """A session with the number that this engine's journal has for it; the replies are its."""
+        self._session = ServerSession(*agreed, session=self._steps.session, **more)
+        return self._session
+
+    def step(self, kind: str, messages: Mapping[str, bytes], timeout: float = 0.0) -> Answers:
+        """What this step has gone on with, if it has; else what has arrived, if that is all."""
+        assert self._session is not None
+        position = self._position
+        self._position += 1
+        if position < len(self._steps.taken):
+            return self._steps.taken[position], self._steps.failed[position]
+        for name, message in messages.items():
+            wrap(path_of(self._mail, name, kind, "request"), message)
+        replies: dict[str, bytes] = {}
+        failures: dict[str, str] = {}
+        for name in messages:
+            if kind == PUBLISH and not self._session.expects(name):
+                continue  # gets the model, and is asked for nothing
+            try:
+                replies[name] = self._read(self._session, name, kind)
+            except StillWaiting:
+                failures[name] = "vanished"
+            except FedhullError as problem:
+                failures[name] = type(problem).__name__
+                self._say(f"{name}: {problem}")
+        threshold = self._session.study.threshold
+        enough = len(replies) >= threshold or kind == PUBLISH
+        if failures and not (self._go_on and enough):
+            raise StillWaiting(
+                f"step '{kind}' ({position + 1} of {len(STEPS)}) has {len(replies)} of "
+                f"{len(replies) + len(failures)} replies; carry the requests in {self._mail} to "
+                f"the sites and their replies back, then call again. Missing: "
+                f"{', '.join(sorted(failures))} (--go-on goes on without them, if at least "
+                f"{threshold} have replied)"
+            )
+        if failures:
+            self._say(f"{kind}: going on without {', '.join(sorted(failures))}")
+        self._steps.taken.append(replies)
+        self._steps.failed.append(failures)
+        self._save(self._steps)
+        self._go_on = False  # one decision, one step
+        return replies, failures
+
+    def _read(self, session: ServerSession, name: str, kind: str) -> bytes:
+        path = path_of(self._mail, name, kind, "reply")
+        if not path.is_file():
+            raise StillWaiting("no reply yet")
+        raw = unwrap(path)
+        session.check(name, raw)
+        return raw

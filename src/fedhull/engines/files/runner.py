@@ -1,0 +1,152 @@
+"""`fedhull server` and `fedhull client` by files: one step for each call."""
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from fedhull.disk import read_bytes, read_text, write_bytes
+from fedhull.engines.base import Options, Runner, Say
+from fedhull.engines.files.engine import FilesEngine, Steps
+from fedhull.engines.files.mail import path_of, unwrap, wrap
+from fedhull.errors import InvalidInput, ProtocolError, StillWaiting
+from fedhull.kits.consent import CONSENT, HOLDINGS
+from fedhull.kits.journal import Journal
+from fedhull.kits.kit import AUDIT, RESULTS, Kit
+from fedhull.kits.participant import SiteRun, coordinate
+from fedhull.kits.provision import Kits
+from fedhull.kits.results import RESULT
+from fedhull.progress import ignore
+from fedhull.protocol.agreement import Agreement
+from fedhull.protocol.drive import PUBLISH, STEPS
+from fedhull.protocol.messages import decode_to_client
+from fedhull.study.task import Task
+
+RUN = "files"
+_SERVER_JOURNAL, _SITE_JOURNAL = "session.bin", "session.secret"
+
+
+class FilesRunner(Runner):
+    """Messages are files in a folder, KIT/mail or --mail."""
+
+    name = RUN
+    has_authority = False
+
+    def check(self, task: Task) -> None:
+        """Refuse studies that are too long for people who carry files."""
+        if task.sums > 1:
+            raise InvalidInput(
+                f"this study cannot be run by files: its {task.sums} rounds have {len(STEPS)} "
+                f"steps each, and somebody would have to carry all of them; use the engine nvflare"
+            )
+
+    def provision(self, kits: Kits, host: str, port: int) -> None:
+        """Kits need nothing more."""
+        self.check(kits.task)
+
+    def serve(self, kit: Kit, options: Options, say: Say) -> Path:
+        """The coordinator's next step; StillWaiting until the study is complete."""
+        self.check(kit.task)
+        mail = _mail_of(kit, options)
+        if options.again:
+            self.start_again(kit)
+            for name in kit.study.clients:
+                shutil.rmtree(mail / name, ignore_errors=True)
+        results = kit.results(RUN)
+        path = results / _SERVER_JOURNAL
+        steps = msgspec.msgpack.decode(read_bytes(path), type=Steps) if path.exists() else None
+
+        def save(grown: Steps) -> None:
+            write_bytes(path, msgspec.msgpack.encode(grown), mode=0o600)
+
+        engine = FilesEngine(mail, steps, save, options.go_on, say)
+        coordinate(kit, RUN, engine, 0.0, ignore, engine.open_session)
+        return results
+
+    def join(self, kit: Kit, options: Options, say: Say) -> Path:
+        """A site's next step; StillWaiting until the model is there."""
+        self.check(kit.task)
+        assert kit.name is not None
+        mail = _mail_of(kit, options)
+        results = kit.results(RUN)
+        path = results / _SITE_JOURNAL
+        journal = Journal.from_bytes(read_bytes(path)) if path.exists() else Journal()
+        position = len(journal.accepted)
+        if (results / RESULT).exists():
+            _check_no_new_session(kit, mail, results)
+            return results
+        kind = STEPS[position]
+        request = path_of(mail, kit.name, kind, "request")
+        final = path_of(mail, kit.name, PUBLISH, "request")
+        if position >= STEPS.index("confirm") and _of_session(final, kit.study, journal):
+            # the others have gone on without us; what is published is for all
+            kind, request = PUBLISH, final
+        if not _of_session(request, kit.study, journal):
+            raise StillWaiting(f"no request for step '{kind}' has arrived at {request} yet")
+        site = SiteRun(kit, RUN, journal, lambda j: write_bytes(path, j.to_bytes(), mode=0o600))
+        reply, error = site.answer(kind, unwrap(request))
+        if error is not None:
+            return results
+        if reply is not None:
+            answer = path_of(mail, kit.name, kind, "reply")
+            wrap(answer, reply)
+            say(f"{kind}: wrote {len(reply):,} bytes to {answer}")
+        if kind == PUBLISH:
+            path.unlink(missing_ok=True)
+            return results
+        raise StillWaiting(
+            "carry the reply to the coordinator, and call again when a request is back"
+        )
+
+    def session_open(self, kit: Kit) -> bool:
+        """Whether a session by files has begun at this site."""
+        return (kit.folder / RESULTS / RUN / CONSENT).exists()
+
+    def start_again(self, kit: Kit) -> None:
+        """Put an earlier session aside; its secrets, and what it kept of the cells, are deleted."""
+        old = kit.folder / RESULTS / RUN
+        if old.exists():
+            (old / _SITE_JOURNAL).unlink(missing_ok=True)
+            (old / HOLDINGS).unlink(missing_ok=True)
+            number = len(list(old.parent.glob(f"{RUN}-*"))) + 1
+            old.rename(old.with_name(f"{RUN}-{number}"))
+
+    def after_join(self, kit: Kit) -> None:
+        """A consent waits for the request that it is for."""
+
+
+def _mail_of(kit: Kit, options: Options) -> Path:
+    return options.mail or kit.folder / "mail"
+
+
+def _of_session(request: Path, study: Agreement, journal: Journal) -> bool:
+    """Whether a request has arrived. One of an earlier session may still lie there: it does not
+    count. One that cannot be read at all is for the session to refuse."""
+    if not request.is_file():
+        return False
+    if not journal.accepted:
+        return True
+    try:
+        sessions = {
+            decode_to_client(raw, study).session for raw in (journal.accepted[0], unwrap(request))
+        }
+    except ProtocolError:
+        return True
+    return len(sessions) == 1
+
+
+def _check_no_new_session(kit: Kit, mail: Path, results: Path) -> None:
+    """A finished site does not overlook that the coordinator has begun again."""
+    assert kit.name is not None
+    invite = path_of(mail, kit.name, STEPS[0], "request")
+    if invite.is_file():
+        seen = read_text(results / AUDIT)
+        if hashlib.sha256(unwrap(invite)).hexdigest() not in seen:
+            raise InvalidInput(
+                "this site's session is complete, and the coordinator has opened a new one; if you "
+                "agree to a second session over the same data, use --again"
+            )
+
+
+RUNNER = FilesRunner()

@@ -1,0 +1,34 @@
+"""NVIDIA FLARE as an engine; FLARE itself is imported when it is used."""
+
+from pathlib import Path
+
+from fedhull.engines.base import Options, Runner, Say
+from fedhull.kits.kit import Kit
+from fedhull.kits.provision import Kits
+
+
+class FlareRunner(Runner):
+    """The engine for real studies: mutual TLS, and sites that run no code but their own."""
+
+    name = module = extra = "nvflare"
+
+    def provision(self, kits: Kits, host: str, port: int) -> None:
+        """FLARE's startup kits, and a certificate authority."""
+        from fedhull.engines.nvflare.startup import add_startup_kits
+
+        add_startup_kits(kits, host, port)
+
+    def serve(self, kit: Kit, options: Options, say: Say) -> Path:
+        """FLARE's server, for as long as the study takes."""
+        from fedhull.engines.nvflare.server import run_server
+
+        return run_server(kit, options.wait, options.timeout, say)
+
+    def join(self, kit: Kit, options: Options, say: Say) -> Path:
+        """FLARE's client, for as long as the study takes."""
+        from fedhull.engines.nvflare.client import run_client
+
+        return run_client(kit, options.wait, say)
+
+
+RUNNER = FlareRunner()

@@ -1,1 +1,0 @@
-"""A study from a participant's point of view: what a site does, what the coordinator does."""

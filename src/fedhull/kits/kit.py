@@ -1,0 +1,114 @@
+"""A participant's folder: the study, the participant's key, and what came of each run.
+
+KIT/
+  study.toml        the same for all participants
+  identity.pem      this participant's key, readable by its owner only; or identity.path, which
+                    says where its owner keeps it
+  encoder.npz       in a study with an encoder, the encoder that all sites place their cells with
+  start.npz         in an encoder study, the encoder that all participants start from
+  consent.json      what somebody at this site has agreed to send; good for one session
+  holdings.bin      what the site would take into that session, readable by its owner only
+  results/RUN/      audit.jsonl, status.json, result.json, report.html, and model.json or
+                    encoder.npz
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from fedhull.disk import read_bytes, read_text, write_bytes
+from fedhull.errors import BadIdentity, InvalidInput
+from fedhull.protocol.keys import Identity
+from fedhull.study.study import AnyStudy, study_from_toml
+from fedhull.study.task import Task, task_of
+
+STUDY, RESULTS, AUDIT = "study.toml", "results", "audit.jsonl"
+IDENTITY, IDENTITY_ELSEWHERE = "identity.pem", "identity.path"
+
+
+@dataclass(frozen=True)
+class Kit:
+    """An opened kit. `name` is the participant's name on the roster, None for the coordinator."""
+
+    folder: Path
+    study: AnyStudy
+    identity: Identity
+    name: str | None
+
+    @classmethod
+    def open(cls, folder: str | Path, identity_file: Path | None = None) -> "Kit":
+        """The kit in a folder; whose it is follows from its key."""
+        folder = Path(folder).resolve()
+        if not (folder / STUDY).is_file():
+            raise InvalidInput(
+                f"{folder} is no kit: it has no {STUDY}; 'fedhull provision' makes kits"
+            )
+        study = study_from_toml(read_text(folder / STUDY))
+        key_file = identity_file or folder / IDENTITY
+        if identity_file is None and (folder / IDENTITY_ELSEWHERE).is_file():
+            key_file = Path(read_text(folder / IDENTITY_ELSEWHERE))
+        if not key_file.is_file():
+            raise InvalidInput(
+                f"{key_file} does not exist; put the key that 'fedhull keygen' made there, or name "
+                f"it with --identity"
+            )
+        identity = Identity.from_pem(read_bytes(key_file))
+        roster = {public: name for name, public in study.clients.items()}
+        if identity.public not in (study.coordinator, *roster):
+            raise BadIdentity(
+                f"the key in {key_file} is nobody's on the roster of the study {study.name!r}; "
+                f"use the key whose public line is in its [clients] table"
+            )
+        if identity_file is not None:
+            # noted, so that other processes of this session find the key where its owner keeps it
+            write_bytes(folder / IDENTITY_ELSEWHERE, str(identity_file.resolve()).encode())
+        return cls(folder, study, identity, roster.get(identity.public))
+
+    @cached_property
+    def task(self) -> Task:
+        """What the study asks of its participants, with the encoder in the kit if there is one."""
+        return read_task(self.folder, self.study)
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep a second process from using this kit at the same time."""
+        from fedhull.kits.lock import locked  # not on Windows
+
+        with locked(self.folder / ".lock") as free:
+            if not free:
+                raise InvalidInput(
+                    f"{self.folder} is in use: a study with this kit is already running"
+                )
+            yield
+
+    def results(self, run: str) -> Path:
+        """The folder for what comes of a run."""
+        folder = self.folder / RESULTS / run
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    @property
+    def has_uploaded(self) -> bool:
+        """Whether an audit log in this kit shows an upload of this study."""
+        upload = {"study": self.study.hash.hex(), "step": "upload", "direction": "sent"}
+        return any(
+            upload.items() <= json.loads(line).items()
+            for log in (self.folder / RESULTS).glob(f"*/{AUDIT}")
+            for line in read_text(log).splitlines()
+        )
+
+
+def read_task(folder: Path, study: AnyStudy) -> Task:
+    """The task of a study, with the encoder that its kit holds if it names one."""
+    if study.encoder_hash is None:
+        return task_of(study)
+    path = folder / study.encoder_file
+    if not path.is_file():
+        raise InvalidInput(
+            f"{path} is missing: the encoder that the study names, which 'fedhull provision' puts "
+            f"into every kit"
+        )
+    return task_of(study, read_bytes(path))

@@ -1,0 +1,99 @@
+"""Kits for all participants of a study, from its draft."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedhull.disk import write_bytes, write_text
+from fedhull.errors import InvalidInput
+from fedhull.kits.kit import IDENTITY, STUDY
+from fedhull.protocol.agreement import parse_toml
+from fedhull.protocol.keys import Identity
+from fedhull.study.study import AnyStudy, kind_of, study_from_plain
+from fedhull.study.task import Task, task_of
+
+SERVER, AUTHORITY = "server", "authority"
+
+
+@dataclass(frozen=True)
+class Kits:
+    """The study, complete with keys, and which sites have to put in their own key."""
+
+    folder: Path
+    study: AnyStudy
+    task: Task
+    own_key: list[str]
+
+
+def make_kits(draft: str, folder: Path, options: str = "", encoder: bytes | None = None) -> Kits:
+    """Write a kit for the coordinator and one for each site on the roster; `options` are what the
+    kits' READMEs add to the commands, `encoder` is the file of the encoder that sites place their
+    cells with, or that an encoder study starts from. Its hash is put into the study.
+
+    A site with a public key in the draft keeps its private key to itself. For a site whose key is
+    "" a key is made and put into its kit: easier, but whoever makes the kits has then seen it.
+    """
+    content = parse_toml(draft)
+    roster = content.get("clients")
+    if not isinstance(roster, dict):
+        raise InvalidInput("the study must have a [clients] table with a line for each site")
+    for reserved in {SERVER, AUTHORITY} & roster.keys():
+        raise InvalidInput(f"a site must not be called {reserved!r}, which is a folder of its own")
+    made = {name: Identity.generate() for name, public in roster.items() if public == ""}
+    coordinator = Identity.generate()
+    if content.get("coordinator"):
+        raise InvalidInput("leave 'coordinator' out of the draft: its key is made with the kits")
+    content["coordinator"] = coordinator.public
+    if encoder is not None:
+        _put_hash(content, hashlib.sha256(encoder).hexdigest())
+    elif "encoder" in content or "embedding" in content:
+        raise InvalidInput("this study needs the file of its encoder: --encoder FILE")
+    content["clients"] = roster | {name: identity.public for name, identity in made.items()}
+    study = study_from_plain(content)
+    task = task_of(study, encoder)
+    if folder.exists() and any(folder.iterdir()):
+        raise InvalidInput(f"{folder} is not empty; kits are made in a new folder")
+    for name in (SERVER, *study.clients):
+        kit = folder / name
+        kit.mkdir(parents=True)
+        kit.chmod(0o700)
+        write_bytes(kit / STUDY, study.to_toml().encode())
+        identity = coordinator if name == SERVER else made.get(name)
+        if identity is not None:
+            write_bytes(kit / IDENTITY, identity.to_pem(), mode=0o600)
+        if encoder is not None:
+            write_bytes(kit / study.encoder_file, encoder)
+        write_text(kit / "README.md", _readme(name, task, identity is not None, options))
+    return Kits(folder, study, task, sorted(set(study.clients) - set(made)))
+
+
+def _put_hash(content: dict[str, Any], sha256: str) -> None:
+    """Where the draft leaves the hash of the encoder open."""
+    table, key = kind_of(content).encoder_key
+    settings = content.setdefault(table, {})
+    if isinstance(settings, dict) and settings.get(key, "") == "":
+        settings[key] = sha256
+
+
+def _readme(name: str, task: Task, has_key: bool, options: str) -> str:
+    command = f"fedhull server .{options}"
+    words = "It says whom it is waiting for, and ends by itself."
+    if name != SERVER:
+        label = " --label YOUR_CLASS_COLUMN" if task.needs_labels else ""
+        command = f"fedhull client .{options} --data YOUR_FILE{label}"
+        words = "It shows what would be sent, and asks, before anything is sent."
+    key = (
+        f"`{IDENTITY}` is your private key: keep this folder to yourself."
+        if has_key
+        else f"Put the key that `fedhull keygen` made for you here, as `{IDENTITY}`."
+    )
+    lines = [
+        f"# {task.study.name}: the kit of {'the coordinator' if name == SERVER else name}",
+        "`study.toml` is what all participants agree on; read it, it is short.",
+        key,
+        f"Start: `{command}` (in this folder). {words}",
+        f"Afterwards `results/` holds the {task.product}, the result, the report page and the "
+        f"audit log.",
+    ]
+    return "\n".join(lines) + "\n"

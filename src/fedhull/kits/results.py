@@ -1,0 +1,85 @@
+"""What a run leaves in a participant's kit: files, result, page, and a last word."""
+
+import json
+import traceback
+from pathlib import Path
+from typing import Any
+
+from fedhull.disk import read_text, write_bytes, write_json, write_text
+from fedhull.errors import FedhullError, InvalidInput
+from fedhull.kits import consent
+from fedhull.kits.kit import STUDY, read_task
+from fedhull.report.content import AnyPage, page_from_json, page_to_json
+from fedhull.report.html import render
+from fedhull.report.pages import with_own_points
+from fedhull.study.study import study_from_toml
+
+RESULT, REPORT, STATUS = "result.json", "report.html", "status.json"
+INTERNAL_ERROR = "InternalError"
+
+
+def write_results(
+    results: Path, files: dict[str, bytes], result: dict[str, Any], page: AnyPage, holdings: Any
+) -> None:
+    """All that comes of a study that has reached its end. A site's result says what is the site's
+    own: it is for its owner's eyes, and so is its page, which shows the site's `holdings`."""
+    mode = _mode(page)
+    for name, content in files.items():
+        write_bytes(results / name, content)
+    write_json(results / RESULT, result | {"report": page_to_json(page)}, mode)
+    write_text(results / REPORT, render(with_own_points(page, holdings)), mode)
+    write_status(results, None, "the study is complete")
+
+
+def write_report(result: Path, out: Path | None = None) -> Path:
+    """The page of a result file, or of the folder that holds one, beside it or at `out`."""
+    if result.is_dir():
+        result = result / RESULT
+    try:
+        content = json.loads(read_text(result))
+    except json.JSONDecodeError:
+        raise InvalidInput(f"{result} is not JSON; name a result of fedhull's") from None
+    page = page_from_json(content.get("report") if isinstance(content, dict) else None, str(result))
+    out = out or result.with_name(REPORT)
+    write_text(out, render(with_own_points(page, _holdings_of(result.parent))), _mode(page))
+    return out
+
+
+def write_status(results: Path, error: str | None, sentence: str) -> None:
+    """The last word on a run: the name of an error, or None, and a sentence."""
+    write_json(results / STATUS, {"error": error, "sentence": sentence})
+
+
+def write_internal_error(results: Path) -> None:
+    """The last word on a run that failed where it should not: what happened stays on this
+    machine."""
+    path = results / "traceback.txt"
+    write_text(path, traceback.format_exc(), mode=0o600)
+    write_status(
+        results,
+        INTERNAL_ERROR,
+        f"something failed that should not; see {path}, which stays on this machine",
+    )
+
+
+def read_status(results: Path) -> tuple[str | None, str]:
+    """The name of the error that ended a run, if one did, and the sentence about it."""
+    status = json.loads(read_text(results / STATUS))
+    return status["error"], status["sentence"]
+
+
+def _mode(page: AnyPage) -> int:
+    return 0o600 if page.private else 0o644
+
+
+def _holdings_of(folder: Path) -> Any:
+    """What the site of a run holds, read from its data again, as long as its consent names a file
+    that is there; otherwise nothing."""
+    if not (folder / consent.CONSENT).is_file():
+        return None
+    kit = folder.parents[1]
+    try:
+        study = study_from_toml(read_text(kit / STUDY))
+        return read_task(kit, study).read(consent.read(folder / consent.CONSENT).source)
+    except FedhullError:
+        return None

@@ -1,0 +1,150 @@
+"""The agreement: what all participants of any study hold in the same words, and its hash."""
+
+import math
+import tomllib
+from functools import cached_property
+from typing import Annotated, Any, Self
+
+import msgspec
+
+from fedhull.errors import InvalidInput
+from fedhull.protocol.keys import digest
+
+SMALLEST_COHORT = 3
+
+Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}\Z")]
+PublicKey = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+
+
+class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A table of the study file: unknown keys are refused."""
+
+
+class Cohort(Part, frozen=True, kw_only=True):
+    """How many must stay. A threshold of 0 stands for two thirds of the roster."""
+
+    threshold: Annotated[int, msgspec.Meta(ge=0)] = 0
+    allow_small_cohort: bool = False
+
+
+class Agreement(Part, frozen=True, kw_only=True, dict=True):
+    """What all participants of any study agree on; its hash is in every message.
+
+    `clients` is the roster: names and Ed25519 identity keys, exchanged out of band. `coordinator`
+    is the key that the server's messages are signed with; without it clients rely on the transport.
+    """
+
+    version: Annotated[int, msgspec.Meta(ge=1, le=1)] = 1
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    protocol: Cohort = Cohort()
+    coordinator: PublicKey | None = None
+    clients: dict[Name, PublicKey]
+
+    def __post_init__(self) -> None:
+        n = len(self.clients)
+        if len(set(self.clients.values())) < n:
+            raise InvalidInput("clients must have different identity keys, but two are the same")
+        if n < 2 or (n < SMALLEST_COHORT and not self.protocol.allow_small_cohort):
+            raise InvalidInput(
+                f"clients must be at least {SMALLEST_COHORT}, got {n}: with fewer, the sum tells "
+                f"one site what the other sent (two can be forced: allow_small_cohort = true)"
+            )
+        # with half of the clients or fewer, a server could unmask two different lists of survivors
+        if not max(2, n // 2 + 1) <= self.threshold <= n:
+            raise InvalidInput(
+                f"threshold must be more than half and at most all of the {n} clients, got "
+                f"{self.threshold}; leave it out for two thirds of them"
+            )
+
+    @classmethod
+    def from_toml(cls, text: str) -> Self:
+        """The study in a TOML file; whatever is wrong with it is said in a sentence."""
+        return cls.from_plain(parse_toml(text))
+
+    @classmethod
+    def from_plain(cls, content: dict[str, Any]) -> Self:
+        """The study in the tables of a TOML file."""
+        try:
+            return msgspec.convert(content, cls)
+        except msgspec.ValidationError as problem:
+            raise InvalidInput(f"the study breaks a rule: {_sentence(problem, content)}") from None
+
+    def to_toml(self) -> str:
+        """The study as a TOML file, every setting spelled out, the roster at its end."""
+        try:
+            plain = {k: v for k, v in msgspec.to_builtins(self).items() if v is not None}
+        except TypeError:
+            raise InvalidInput(
+                "a study that was given an object instead of a name cannot be written to a file; "
+                "register the object under a name (docs/extending.md)"
+            ) from None
+        tables = {key: value for key, value in plain.items() if isinstance(value, dict)}
+        lines = [f"{key} = {_toml(value)}" for key, value in plain.items() if key not in tables]
+        for table in sorted(tables, key="clients".__eq__):
+            lines += ["", f"[{table}]"]
+            lines += [f"{_toml_key(key)} = {_toml(value)}" for key, value in tables[table].items()]
+        return "\n".join(lines) + "\n"
+
+    @cached_property
+    def hash(self) -> bytes:
+        """SHA-256 over what the study says, not over how the file is laid out."""
+        # in a rehearsal a part may be an object instead of a name: then what it says of itself
+        return digest(
+            b"fedhull study", msgspec.json.encode(_plain(self), order="sorted")
+        )
+
+    @property
+    def threshold(self) -> int:
+        """How many clients must stay to the end: as set, or two thirds, at least 2."""
+        return self.protocol.threshold or max(2, math.ceil(2 * len(self.clients) / 3))
+
+    @cached_property
+    def seats(self) -> dict[str, int]:
+        """Every client's number, from 1: where Shamir's polynomials are evaluated."""
+        return {name: seat for seat, name in enumerate(sorted(self.clients), 1)}
+
+    def session_salt(self, session: bytes, context: bytes = b"") -> bytes:
+        """What all keys of a session are bound to."""
+        return digest(b"salt", self.hash, session, context)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables of a study file, unchecked."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise InvalidInput(f"the study is not valid TOML: {problem}") from None
+
+
+def _sentence(problem: msgspec.ValidationError, content: Any) -> str:
+    """msgspec's words, with the value that breaks the rule."""
+    rule, at, path = str(problem).partition(" - at `$.")
+    if not at:
+        return str(problem)
+    path = path.rstrip("`")
+    for key in path.split("."):
+        content = content.get(key) if isinstance(content, dict) else None
+    return f"{path}: {rule}, got {content!r}" if content is not None else f"{path}: {rule}"
+
+
+def _plain(study: Agreement) -> Any:
+    return msgspec.to_builtins(study, enc_hook=repr)
+
+
+def check_name(name: str) -> str:
+    """A name that may stand on a roster."""
+    try:
+        return msgspec.convert(name, Name)
+    except msgspec.ValidationError:
+        raise InvalidInput(
+            f"a site's name must be lower-case letters, digits, '.', '_' or '-', got {name!r}"
+        ) from None
+
+
+def _toml_key(key: str) -> str:
+    return _toml(key) if "." in key else key
+
+
+def _toml(value: Any) -> str:
+    # TOML's strings, numbers and booleans are written as JSON's
+    return msgspec.json.encode(value).decode()

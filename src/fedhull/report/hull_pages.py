@@ -1,0 +1,166 @@
+"""Report pages of studies of hulls: from what a participant has at the end to what is shown."""
+
+import json
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fedhull.learn.model import model_to_json
+from fedhull.registry import name_of
+from fedhull.report.content import (
+    CoordinatorPage,
+    Hull,
+    SharedBin,
+    SitePage,
+    Space,
+    Sums,
+    around,
+)
+from fedhull.report.html import own_points
+from fedhull.report.parts import (
+    SERVER_CHECKS,
+    SITE_CHECKS,
+    agreement_parts,
+    passed,
+    site_lines,
+)
+from fedhull.report.testing import count_tests
+from fedhull.study.hulls.coordinator import HullOutcome
+from fedhull.study.hulls.holdings import HullHoldings
+from fedhull.study.hulls.site import HullSite
+from fedhull.study.study import Study
+
+# What a study that has come to its end has passed besides, where the sum is one of hulls.
+HULL_CHECKS = (
+    "The spare power sums agree with what was decoded",
+    "The number of places in the sum is that of the sites",
+)
+
+
+def hull_coordinator_page(outcome: HullOutcome) -> CoordinatorPage:
+    """What the coordinator may show."""
+    names = [f"class {number + 1}" for number in np.unique(outcome.learned.groups)]
+    return CoordinatorPage(
+        **outcome_parts(outcome),
+        sites=site_lines(outcome.study, outcome.total.survivors, outcome.record),
+        checks=passed(*SERVER_CHECKS, *HULL_CHECKS),
+        classes=names,
+        correct=outcome.counts.correct,
+        tested=outcome.counts.tested,
+        evaluators=len(outcome.counts.evaluators),
+    )
+
+
+def hull_site_page(site: HullSite, bytes_up: int, bytes_down: int) -> SitePage:
+    """What a site may show, its own points apart: they are read when the page is written."""
+    study, session, model = site.study, site.session, site.model
+    numbers = sorted(json.loads(session.result or b"{}")["classes"])
+    number_of = {name: number for number, name in site.names.items()}
+    own = list(zip(site.label_of_class, site.holdings.classes, site.holdings.hulls, strict=True))
+    names = np.sort(model.classes_)
+    return SitePage(
+        **study_parts(study, session.n_sums),
+        model=model_to_json(model),
+        hulls=[
+            _hull(study, label, numbers.index(number_of[name]), bins) for label, name, bins in own
+        ],
+        sites=site_lines(study, session.survivors),
+        checks=passed(*SITE_CHECKS),
+        classes=[str(name) for name in model.classes_],
+        name=site.name,
+        bytes_up=bytes_up,
+        bytes_down=bytes_down,
+        points_held=site.holdings.points_held,
+        points_guarded=site.holdings.points_guarded,
+        correct=site.correct,
+        tested=site.tested,
+        testing=count_tests(
+            model, site.holdings.test_x, site.holdings.test_y.astype(names.dtype), names
+        )
+        if site.tested
+        else None,
+    )
+
+
+def study_parts(study: Study, n_sums: int) -> dict[str, Any]:
+    """What every page says about the study itself."""
+    coding, geometry, learning = study.coding, study.geometry, study.learning
+    return agreement_parts(study) | {
+        "space": Space(
+            epsilon=geometry.epsilon, radius=geometry.radius, curvature=geometry.curvature
+        ),
+        "parameters": {
+            "width of a bin, ε": f"{geometry.epsilon:g}",
+            "radius, R": f"{geometry.radius:.6g}",
+            "curvature": f"−{geometry.curvature:g}",
+            "bins": f"{study.quantizer.n_bins:,}",
+            "classes": f"{study.n_classes}",
+            "guard": name_of(learning.guard),
+            "grouping": name_of(learning.grouping),
+            "method": name_of(learning.method),
+            "label code": f"{coding.name}, {coding.field.bits} bits",
+            "threshold": f"{study.threshold} of {len(study.clients)} sites",
+        },
+        "sums": Sums(
+            n_sums=n_sums,
+            field_bits=coding.field.bits,
+            modulus=str(coding.field.q),
+            label_code=coding.name,
+            labels=len(coding.code.codes),
+        ),
+    }
+
+
+def outcome_parts(outcome: HullOutcome) -> dict[str, Any]:
+    """What every page with the coordinator's view says: nothing that the server does not know."""
+    study, total, learned = outcome.study, outcome.total, outcome.learned
+    columns = np.searchsorted(np.unique(learned.groups), learned.groups).tolist()
+    shown = [
+        _hull(study, label, column, total.hulls[label])
+        for label, column in zip(learned.labels, columns, strict=True)
+    ]
+    return study_parts(study, total.n_sums) | {
+        "model": model_to_json(outcome.model),
+        "hulls": shown,
+        "shared_bin": _fullest_bin(outcome),
+        "bytes_up": max(outcome.record.bytes_up.values()),
+        "bytes_down": max(outcome.record.bytes_down.values()),
+        "seconds": outcome.seconds,
+    }
+
+
+def hull_page_with_points(page: SitePage, holdings: HullHoldings) -> SitePage:
+    """A site's page with the points of the site's classes that the model knows."""
+    column_of = {name: column for column, name in enumerate(page.classes)}
+    columns = np.array([column_of.get(str(name), -1) for name in holdings.classes])
+    columns = columns[holdings.of_class]
+    known = columns >= 0
+    return msgspec.structs.replace(page, points=own_points(holdings.x[known], columns[known]))
+
+
+def _hull(study: Study, label: int, column: int, bins: list[int]) -> Hull:
+    return Hull(
+        label=label,
+        place=study.place_of(label),
+        column=column,
+        bins=around(bins, study.quantizer),
+    )
+
+
+def _fullest_bin(outcome: HullOutcome) -> SharedBin:
+    """The bin where most labels meet: it shows best how sums of codes are taken apart."""
+    labels_in: dict[int, list[int]] = {}
+    for label, bins in sorted(outcome.total.hulls.items()):
+        for j in bins:
+            labels_in.setdefault(j, []).append(label)
+    fullest = max(sorted(labels_in), key=lambda j: len(labels_in[j]))
+    codes = outcome.study.coding.code.codes
+    return SharedBin(
+        bin=str(fullest),
+        value=str(outcome.total.vector[fullest]),
+        labels=labels_in[fullest],
+        codes=[str(codes[label]) for label in labels_in[fullest]],
+    )
+
+

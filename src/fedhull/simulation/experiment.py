@@ -1,0 +1,50 @@
+"""What a simulation adds to a study: how often, how the data are split and dealt out, who drops."""
+
+import re
+from dataclasses import dataclass
+
+from fedhull.disc.points import check_count
+from fedhull.errors import InvalidInput
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """See `simulate` for what each setting means."""
+
+    partition: str = "iid"
+    switch_labels: bool | float = False
+    trials: int = 1
+    seed: int = 0
+    test_size: float = 0.15
+    split_seed: int | None = None
+    baselines: bool = False
+    drop: str | None = None
+    tradeoff: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.switch_labels <= 1.0:
+            raise InvalidInput(
+                f"switch_labels must be a bool or a share of the sites, got {self.switch_labels!r}"
+            )
+        check_count(self.trials, "trials")
+        check_count(self.seed, "seed", least=0)
+        if not 0.0 < self.test_size < 1.0:
+            raise InvalidInput(f"test_size must be between 0 and 1, got {self.test_size!r}")
+        assert self.dropped[0] >= 0  # parsed here, so that it is refused here
+
+    @property
+    def dropped(self) -> tuple[int, str]:
+        """How many sites vanish, and at which step."""
+        if self.drop is None:
+            return 0, "upload"
+        found = re.fullmatch(r"(\d{1,6})@(share|upload|unmask)", self.drop)
+        if not found:
+            raise InvalidInput(
+                f"drop must be N@STEP with STEP share, upload or unmask, got {self.drop!r}; "
+                f"try 1@upload"
+            )
+        return int(found[1]), found[2]
+
+    def split_seed_of(self, trial: int) -> int:
+        """The seed of a trial's split: each its own, unless one is set for all."""
+        return self.seed + trial if self.split_seed is None else self.split_seed

@@ -1,0 +1,117 @@
+"""The coordinator's side of a study: sum, make something of the sum, publish it, and so on."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from fedhull.progress import Progress, Report, ignore
+from fedhull.protocol.agreement import Agreement
+from fedhull.protocol.drive import PUBLISH, Engine, Metered, drive
+from fedhull.protocol.keys import Identity
+from fedhull.protocol.server import ServerSession
+from fedhull.protocol.summation import Summation
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What all who are in the sum are given. With `ask`, those who stayed to its end are asked how
+    well it does."""
+
+    content: bytes
+    ask: bool = False
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many held-out points are classified correctly, over all who were asked; None if one of
+    them did not answer, for then the masks do not cancel."""
+
+    correct: int | None
+    tested: int | None
+    evaluators: list[str]
+
+    @property
+    def accuracy(self) -> float | None:
+        """In percent."""
+        if not self.tested or self.correct is None:
+            return None
+        return 100.0 * self.correct / self.tested
+
+
+@dataclass
+class Record:
+    """What a run has cost, and who did not stay: {site: why}."""
+
+    failures: dict[str, str] = field(default_factory=dict)
+    bytes_up: dict[str, int] = field(default_factory=dict)
+    bytes_down: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+class Coordinator(ABC):
+    """Which sums a study has, and what comes of each. A kind of study is one subclass."""
+
+    study: Agreement
+
+    @abstractmethod
+    def next_sum(self) -> Summation | None:
+        """What is summed next; None when the study is over."""
+
+    @abstractmethod
+    def take(self, opened: Any, seconds: float) -> Publication:
+        """Make something of an opened sum, which took so many seconds."""
+
+    @abstractmethod
+    def outcome(self, record: Record, counts: Counts) -> Any:
+        """What the coordinator has at the end."""
+
+    def title(self) -> str | None:
+        """What the next sum is called where a study has so many that nobody wants to hear of
+        every step; None reports the steps."""
+        return None
+
+
+OpenSession = Callable[..., ServerSession]
+
+
+def run_study(
+    coordinator: Coordinator,
+    engine: Engine,
+    identity: Identity | None = None,
+    timeout: float = 600.0,
+    report: Report = ignore,
+    open_session: OpenSession = ServerSession,
+) -> Any:
+    """A whole study over an engine: one session for each sum, and a publication after it.
+
+    A site that does not answer a step in `timeout` seconds is left out of the sum and of all later
+    ones; too few of them end the study with BelowThreshold. `identity` signs what the coordinator
+    says, if the study names its key. `open_session` makes the sessions, for engines that go on with
+    one that was begun earlier.
+    """
+    study = coordinator.study
+    metered = Metered(engine)
+    invited, counts = sorted(study.clients), Counts(None, None, [])
+    while (summation := coordinator.next_sum()) is not None:
+        begin, title = perf_counter(), coordinator.title()
+        metered.report = ignore if title else report
+        session = open_session(study, summation, identity, invited=invited)
+        opened = drive(session, metered, timeout)
+        publication = coordinator.take(opened, perf_counter() - begin)
+        outgoing = session.publish(publication.content, ask=publication.ask)
+        replies, lost = metered.step(PUBLISH, outgoing, timeout)
+        if publication.ask:
+            correct, tested = session.tally(replies) or (None, None)
+            counts = Counts(correct, tested, session.evaluators)
+        metered.failures |= {name: type(why).__name__ for name, why in session.refused.items()}
+        if title:
+            missing = {name: metered.failures[name] for name in invited if name in metered.failures}
+            report(
+                Progress(title, len(outgoing), len(invited), missing, perf_counter() - begin)
+            )
+        # who has not heard what the next sum starts from cannot take part in it
+        invited = [name for name in sorted(outgoing) if name not in lost]
+    record = Record(metered.failures, metered.bytes_up, metered.bytes_down, metered.seconds)
+    return coordinator.outcome(record, counts)

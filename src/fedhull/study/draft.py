@@ -1,0 +1,91 @@
+"""Studies of unnamed sites, for plans and rehearsals, from settings that are given by name."""
+
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fedhull.disc.points import check_count
+from fedhull.errors import InvalidInput
+from fedhull.study.study import MOST_BINS, Geometry, Labels, Learning, Study
+
+# What `simulate`, `plan` and the command line call the settings of a study: table and key.
+SETTINGS: dict[str, tuple[str, str]] = {
+    "epsilon": ("geometry", "epsilon"),
+    "radius": ("geometry", "radius"),
+    "curvature": ("geometry", "curvature"),
+    "label_code": ("labels", "code"),
+    "method": ("learning", "method"),
+    "grouping": ("learning", "grouping"),
+    "guard": ("learning", "guard"),
+    "strength": ("learning", "strength"),
+}
+_TABLES: dict[str, type] = {"geometry": Geometry, "labels": Labels, "learning": Learning}
+
+
+def default_of(setting: str) -> Any:
+    """The default of a setting, from the study's own definition.
+
+    >>> default_of("guard")
+    'edit+trim:0.02'
+    """
+    table, key = SETTINGS[setting]
+    return _defaults(_TABLES[table])[key]
+
+
+def draft_study(clients: int, classes: int, name: str = "draft", **settings: Any) -> Study:
+    """A study of `clients` sites, called site-0001 and so on, with keys that are nobody's.
+
+    A setting that is None or left out has the study's default. Two sites are enough.
+
+    >>> draft_study(3, classes=2, epsilon=0.1, radius=0.9, guard="none").learning.guard
+    'none'
+    """
+    check_count(clients, "clients", least=2)
+    tables: dict[str, dict[str, Any]] = {
+        "geometry": {},
+        "labels": {"classes": classes},
+        "learning": {"classes": classes},
+    }
+    for setting, value in settings.items():
+        if value is not None:
+            table, key = SETTINGS[check_setting(setting)]
+            tables[table][key] = value.item() if isinstance(value, np.generic) else value
+    return Study.from_plain(
+        {
+            "name": name,
+            # a rehearsal is refused neither for being small nor for being large
+            "protocol": {"allow_small_cohort": True, "most_bins": MOST_BINS},
+            "clients": {site_name(i): f"{i:064x}" for i in range(clients)},
+            **tables,
+        }
+    )
+
+
+def settings_of(study: Study) -> dict[str, Any]:
+    """The settings of a study by the names that `draft_study` takes."""
+    return {name: getattr(getattr(study, t), key) for name, (t, key) in SETTINGS.items()}
+
+
+def check_setting(name: str, known: tuple[str, ...] = tuple(SETTINGS)) -> str:
+    """The name, if a setting has it."""
+    if name not in known:
+        near = get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InvalidInput(f"there is no setting {name!r}; there are {', '.join(known)}{hint}")
+    return name
+
+
+def site_name(number: int) -> str:
+    """What the sites of a rehearsal are called, from 0: site-0001."""
+    return f"site-{number + 1:04d}"
+
+
+def _defaults(table: type) -> dict[str, Any]:
+    return {
+        field.name: field.default
+        for field in msgspec.structs.fields(table)
+        if field.default is not msgspec.NODEFAULT
+    }
+

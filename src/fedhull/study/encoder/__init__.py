@@ -1,0 +1,1 @@
+"""The task of an encoder study: sites train one encoder together, round after round."""

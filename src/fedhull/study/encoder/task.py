@@ -1,0 +1,104 @@
+"""The task of an encoder study."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fedhull.codes.mean import MOST_WEIGHT
+from fedhull.embed.autoencoder import AutoencoderEmbedder
+from fedhull.errors import InvalidInput
+from fedhull.protocol.keys import Identity, Randomness
+from fedhull.study.encoder.coordinator import EncoderCoordinator
+from fedhull.study.encoder.holdings import TrainingCells, load_training_cells
+from fedhull.study.encoder.site import EncoderSite
+from fedhull.study.frame import named_encoder
+from fedhull.study.study import EncoderStudy
+from fedhull.study.task import Source, Task
+
+
+@dataclass(frozen=True)
+class EncoderTask(Task):
+    """As many sums as rounds, each of the weights that the sites have trained from the last."""
+
+    study: EncoderStudy
+    start: AutoencoderEmbedder
+    product = "encoder"
+    needs_labels = False
+
+    @classmethod
+    def of(cls, study: EncoderStudy, encoder: bytes | None) -> "EncoderTask":
+        """The task, given the content of the file of the encoder that everybody starts from."""
+        start = named_encoder(encoder, study.encoder_hash, "the encoder that the study starts from")
+        if not isinstance(start, AutoencoderEmbedder):
+            raise InvalidInput(
+                f"an encoder study trains an autoencoder, but its start is of method "
+                f"{start.method!r}"
+            )
+        return cls(study, start)
+
+    @property
+    def sums(self) -> int:
+        """One for each round."""
+        return self.study.encoder.rounds
+
+    def read(self, source: Source) -> TrainingCells:
+        """The cells that the site would train on: their number, their genes, counts if need be."""
+        cells = load_training_cells(source)
+        if len(cells) > MOST_WEIGHT:
+            raise InvalidInput(
+                f"a site may train on at most {MOST_WEIGHT:,} cells, got {len(cells):,}; take a "
+                f"sample"
+            )
+        self.start.observe(cells)
+        return TrainingCells(cells)
+
+    def holdings_from_bytes(self, raw: bytes) -> TrainingCells:
+        """The inverse of the holdings' `to_bytes`."""
+        return TrainingCells.from_bytes(raw)
+
+    def site(
+        self,
+        name: str,
+        identity: Identity,
+        holdings: TrainingCells,
+        randomness: Randomness | None = None,
+        checkpoint: bytes | None = None,
+    ) -> EncoderSite:
+        """A site with these cells."""
+        return EncoderSite(
+            self.study, name, identity, self.start, holdings.cells, randomness, checkpoint
+        )
+
+    def coordinator(self) -> EncoderCoordinator:
+        """The coordinator's side."""
+        return EncoderCoordinator(self.study, self.start)
+
+    def explain(self, name: str, holdings: TrainingCells) -> list[str]:
+        """On what would be trained, what leaves, how often, and what may be read from it."""
+        study, settings, cells = self.study, self.study.encoder, holdings.cells
+        missing = self.start.preparation.missing(cells)
+        n_weights = sum(array.size for array in self.start.weights.values())
+        return [
+            f"Encoder study '{study.name}', hash {study.hash.hex()}, coordinated by the holder of "
+            f"key {study.coordinator or 'none'}; you are {name}, one of {len(study.clients)} "
+            f"sites.",
+            f"You hold {len(cells):,} cells. The encoder {settings.start} looks at "
+            f"{len(self.start.preparation.genes):,} genes, of which your cells lack "
+            f"{len(missing):,}. It would be trained on this machine, {settings.epochs} epochs in "
+            f"each of {settings.rounds} rounds. No cell, gene count or label leaves.",
+            f"In each round {n_weights:,} trained weights and the training loss, times your number "
+            f"of cells, and that number would leave, masked. The coordinator opens their sum over "
+            f"all sites of the round, at least {study.threshold}, and nothing else; every site "
+            f"gets the mean.",
+            "What the sum may tell: it is a model of all sites' cells together, and models "
+            "remember. Whoever has the means of all rounds may test guesses about a cell or a rare "
+            "type of cell. If a site drops out, the sums before and after it differ by about its "
+            "weights, and by exactly its number of cells. This is not differential privacy.",
+        ]
+
+    def summarize(self, result: Mapping[str, Any]) -> str:
+        """The encoder, and after how many rounds."""
+        return (
+            f"{result['rounds']} rounds. Encoder: {result['encoder']} (SHA-256), the same for "
+            f"everybody."
+        )

@@ -1,0 +1,57 @@
+"""Learning from the sum: assign the decoded hulls to classes, train on their corners."""
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from fedhull.learn.classifiers import make_classifier
+from fedhull.learn.grouping import group_hulls
+from fedhull.study.hulls.sum import HullTotal
+from fedhull.study.study import Study
+
+
+@dataclass(frozen=True, repr=False)
+class Learned:
+    """The classifier, and to which class each label, hull after hull, was assigned."""
+
+    model: Any
+    labels: list[int]
+    hulls: list[np.ndarray]
+    groups: np.ndarray
+    seconds: dict[str, float]
+
+    def __repr__(self) -> str:
+        return f"Learned({type(self.model).__name__} from {len(self.hulls)} hulls)"
+
+    @property
+    def class_of_label(self) -> dict[int, int]:
+        """{label: class}, what sites need in order to name the classes."""
+        return dict(zip(self.labels, self.groups.tolist(), strict=True))
+
+    @property
+    def corners(self) -> tuple[np.ndarray, np.ndarray]:
+        """The corners of all hulls, and the class that each was taken for."""
+        sizes = [len(hull) for hull in self.hulls]
+        return np.concatenate(self.hulls), np.repeat(self.groups, sizes)
+
+
+def learn(study: Study, total: HullTotal) -> Learned:
+    """Assign the decoded hulls to classes and train the study's classifier on their corners.
+
+    The hulls are taken in an order that does not depend on the labels, which are drawn from the
+    system's randomness: the same hulls always give the same model.
+    """
+    labels = sorted(total.hulls, key=lambda label: (total.hulls[label], label))
+    hulls = [study.quantizer.decode(np.array(total.hulls[label])) for label in labels]
+    places = [study.place_of(label) for label in labels]
+    owners = [list(dict.fromkeys(places)).index(place) for place in places]
+    curvature, learning = study.geometry.curvature, study.learning
+    begin = perf_counter()
+    groups = group_hulls(hulls, owners, study.n_classes, learning.grouping, curvature)
+    grouped = perf_counter()
+    model = make_classifier(learning.method, curvature, learning.strength)
+    model.fit(np.concatenate(hulls), np.repeat(groups, [len(h) for h in hulls]))
+    seconds = {"grouping": grouped - begin, "learning": perf_counter() - grouped}
+    return Learned(model, labels, hulls, groups, seconds)

@@ -1,0 +1,124 @@
+"""Sums of hulls: power sums of label vectors, from which the server reads all hulls."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedhull.codes.field import Field
+from fedhull.codes.power_sums import power_sums, recover
+from fedhull.errors import InvalidInput, UnknownLabelSum
+from fedhull.protocol.keys import Randomness
+from fedhull.study.study import Study, announced_bins
+
+
+@dataclass(frozen=True)
+class HullTotal:
+    """What the server learns: the sum of the survivors' label vectors, and the hulls in it."""
+
+    vector: dict[int, int]
+    hulls: dict[int, list[int]]
+    survivors: list[str]
+    n_sums: int
+
+    def __repr__(self) -> str:
+        return f"HullTotal({len(self.hulls)} hulls of {len(self.survivors)} sites)"
+
+
+@dataclass(frozen=True)
+class HullSummation:
+    """Power sums of label vectors."""
+
+    study: Study
+    number: int = 1
+    context: bytes = b""
+
+    @property
+    def field(self) -> Field:
+        """The field of the label code."""
+        return self.study.coding.field
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """From the spare sums alone to those for the most bins."""
+        return self.study.spare_sums, self.study.most_sums
+
+    def accepts(self, announced: int) -> bool:
+        """Up to the study's most bins."""
+        return announced <= announced_bins(self.study.protocol.most_bins)
+
+    def length(self, announced: Sequence[int]) -> int:
+        """As many sums as determine, and check, all the bins together."""
+        return self.study.sums_for(sum(announced))
+
+    def open(self, total: np.ndarray, survivors: list[str], participants: int) -> HullTotal:
+        """The label vector, and the hulls in it."""
+        study = self.study
+        most = (len(total) - study.spare_sums) // 2
+        vector = recover(self.field.to_ints(total), study.quantizer.n_bins, most, self.field)
+        hulls = study.coding.hulls(vector)
+        self._check_labels(hulls, len(survivors), participants)
+        return HullTotal(vector, hulls, survivors, len(total))
+
+    def _check_labels(
+        self, hulls: Mapping[int, list[int]], survivors: int, participants: int
+    ) -> None:
+        """Every survivor has used labels of one place in the order, and nobody of any other."""
+        places = set(map(self.study.place_of, hulls))
+        if len(places) != survivors or max(places) >= participants:
+            raise UnknownLabelSum(
+                f"the labels in the sum belong to {len(places)} sites, but {survivors} "
+                f"uploaded; somebody has used labels that are not its own"
+            )
+
+
+class HullContribution:
+    """The hulls of a client: for each of its classes in its own order, the bins."""
+
+    def __init__(self, study: Study, hulls: Sequence[Sequence[int]]):
+        self.summation = HullSummation(study)
+        self._study = study
+        self._hulls = _checked_hulls(study, hulls)
+
+    @property
+    def announced(self) -> int:
+        """How many bins the client fills, rounded up."""
+        return announced_bins(len({j for bins in self._hulls for j in bins}))
+
+    def labels(self, place: int, randomness: Randomness) -> list[int]:
+        """A label for each class: the client's place in the agreed order, in a random order within
+        (App. B), so that the order of the client's own classes tells nothing."""
+        labels = self._study.labels_of(place)
+        lots = {label: randomness.token(f"lot {label}") for label in labels}
+        return sorted(labels, key=lots.__getitem__)[: len(self._hulls)]
+
+    def vector(self, labels: list[int], length: int) -> np.ndarray:
+        """The power sums of the label vector."""
+        coding = self._study.coding
+        vector = coding.vector(dict(zip(labels, self._hulls, strict=True)))
+        return coding.field.vector(
+            power_sums(list(vector), list(vector.values()), length, coding.field)
+        )
+
+
+def _checked_hulls(study: Study, hulls: Sequence[Sequence[int]]) -> list[list[int]]:
+    if not 1 <= len(hulls) <= study.labels.classes:
+        raise InvalidInput(
+            f"a client must have 1 to {study.labels.classes} classes in this study, "
+            f"got {len(hulls)}"
+        )
+    checked = [[int(j) for j in bins] for bins in hulls]
+    for number, bins in enumerate(checked, 1):
+        if not bins or len(set(bins)) != len(bins):
+            raise InvalidInput(f"hull {number} must hold different bins, at least one")
+        if min(bins) < 1 or max(bins) > study.quantizer.n_bins:
+            raise InvalidInput(
+                f"hull {number} must hold bins between 1 and {study.quantizer.n_bins}"
+            )
+    n_bins = len({j for bins in checked for j in bins})
+    if n_bins > study.protocol.most_bins:
+        raise InvalidInput(
+            f"the hulls fill {n_bins} bins, the study allows {study.protocol.most_bins}; "
+            f"use a larger epsilon or agree on a larger most_bins"
+        )
+    return checked

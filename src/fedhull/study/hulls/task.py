@@ -1,0 +1,106 @@
+"""The task of a study of hulls."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fedhull.embed.embedder import CellEmbedder
+from fedhull.protocol.keys import Identity, Randomness
+from fedhull.study.frame import load_points, read_encoder
+from fedhull.study.hulls.coordinator import HullCoordinator
+from fedhull.study.hulls.holdings import HullHoldings, prepare
+from fedhull.study.hulls.site import HullSite
+from fedhull.study.study import Study
+from fedhull.study.task import Source, Task
+
+# The share of points above which a site is warned before it agrees.
+_MUCH = 0.5
+
+
+@dataclass(frozen=True)
+class HullTask(Task):
+    """One sum of hulls, from which a classifier is learned; `encoder` places cells in the disc, if
+    the study has one."""
+
+    study: Study
+    encoder: CellEmbedder | None = None
+    product = "model"
+    needs_labels = True
+    sums = 1
+
+    @classmethod
+    def of(cls, study: Study, encoder: bytes | None) -> "HullTask":
+        """The task, given the content of the encoder's file if the study names one."""
+        return cls(study, read_encoder(study, encoder))
+
+    def read(self, source: Source) -> HullHoldings:
+        """Place the cells, keep some for testing, make hulls of the others."""
+        points, labels = load_points(self.encoder, source.data, source.label, source.layer)
+        return prepare(self.study, points, labels)
+
+    def holdings_from_bytes(self, raw: bytes) -> HullHoldings:
+        """The inverse of the holdings' `to_bytes`."""
+        return HullHoldings.from_bytes(raw)
+
+    def site(
+        self,
+        name: str,
+        identity: Identity,
+        holdings: HullHoldings,
+        randomness: Randomness | None = None,
+        checkpoint: bytes | None = None,
+    ) -> HullSite:
+        """A site with these holdings."""
+        return HullSite(self.study, name, identity, holdings, randomness)
+
+    def coordinator(self) -> HullCoordinator:
+        """The coordinator's side."""
+        return HullCoordinator(self.study)
+
+    def explain(self, name: str, holdings: HullHoldings) -> list[str]:
+        """How many of how many points leave, in what form, to whom."""
+        study, share = self.study, holdings.points_sent / holdings.points_held
+        placed = (
+            f"Your cells are placed in the disc on this machine, by the study's encoder "
+            f"{study.encoder_hash} (SHA-256)."
+        )
+        n_tested = len(holdings.test_y)
+        words = [
+            f"Study '{study.name}', hash {study.hash.hex()}, coordinated by the holder of key "
+            f"{study.coordinator or 'none'}; you are {name}, one of {len(study.clients)} sites.",
+            *([placed] if study.encoder_hash else []),
+            f"You hold {holdings.points_held + n_tested:,} points in {len(holdings.classes)} "
+            f"classes. {n_tested:,} stay here as a test set, and the guard "
+            f"'{study.learning.guard}' leaves {holdings.points_guarded:,} out.",
+            f"{holdings.points_sent:,} of the other {holdings.points_held:,} points ({share:.1%}) "
+            f"would leave: the corners of the hulls of your classes, each rounded to a bin of "
+            f"width {study.geometry.epsilon:g}, without names and labels, masked.",
+            "The coordinator sees the sum over all sites, from which it reads all sites' hulls, "
+            "but not whose they are. It also gets one masked count: how many of your test points "
+            "the model gets right, which it can only read as a sum over sites.",
+        ]
+        if share > _MUCH:
+            words.append(
+                f"Careful: that is {share:.0%} of them. Where a class has few points, most are "
+                f"corners."
+            )
+        return words
+
+    def summarize(self, result: Mapping[str, Any]) -> str:
+        """How well the model does, and at a site in which words it speaks."""
+        if "site" not in result:
+            known = result["accuracy"] is not None
+            return (
+                f"Accuracy: {result['accuracy']:.2f} % of {result['tested']:,} held-out points, "
+                f"counted at {len(result['evaluators'])} sites."
+                if known
+                else "Accuracy: not known, because somebody who was asked did not answer, or "
+                "nobody held points out."
+            )
+        words = f"The model speaks of your classes: {', '.join(map(str, result['classes'].values()))}."
+        if result["tested"]:
+            words += (
+                f"\nOn the {result['tested']:,} points you held out it is right for "
+                f"{result['accuracy']:.2f} %."
+            )
+        return words

@@ -1,0 +1,54 @@
+"""A whole study in this process, with fresh identities: what demo and simulation stand on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from fedhull.progress import Report, ignore
+from fedhull.protocol.keys import Identity
+from fedhull.protocol.memory import MemoryEngine
+from fedhull.study.coordinator import run_study
+from fedhull.study.study import AnyStudy
+from fedhull.study.task import Holdings, task_of
+
+
+@dataclass(frozen=True, repr=False)
+class Rehearsal:
+    """What came of it: the study, its sites, and what the coordinator has."""
+
+    study: Any
+    sites: dict[str, Any]
+    outcome: Any
+
+    def __repr__(self) -> str:
+        return f"Rehearsal({self.outcome!r})"
+
+
+def rehearse(
+    study: AnyStudy,
+    holdings: Mapping[str, Holdings],
+    encoder: bytes | None = None,
+    vanish: Mapping[str, Sequence[str]] | None = None,
+    report: Report = ignore,
+) -> Rehearsal:
+    """Run a study over {site: what it holds}, every message included.
+
+    The sites and the coordinator get fresh keys; what the study says about either is replaced.
+    `encoder` is the content of the encoder file that the study names, if it names one. `vanish`
+    says who disappears just before the message of which step.
+    """
+    identities = {site: Identity.generate() for site in holdings}
+    coordinator = Identity.generate()
+    study = msgspec.structs.replace(
+        study,
+        coordinator=coordinator.public,
+        clients={site: identity.public for site, identity in identities.items()},
+    )
+    task = task_of(study, encoder)
+    sites = {site: task.site(site, identities[site], held) for site, held in holdings.items()}
+    engine = MemoryEngine(sites.values(), vanish)
+    return Rehearsal(
+        study, sites, run_study(task.coordinator(), engine, coordinator, report=report)
+    )

@@ -1,0 +1,91 @@
+"""A site in a study: it answers the server's messages, sum after sum."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from fedhull.errors import OutOfTurn
+from fedhull.protocol.agreement import Agreement
+from fedhull.protocol.client import ClientSession, ClientState
+from fedhull.protocol.keys import Identity, Randomness
+from fedhull.protocol.summation import Contribution
+
+
+class Site(ABC):
+    """A site's sessions, one for each sum of the study, one after the other.
+
+    A kind of study says what the site contributes to the next sum, and what it makes of what is
+    published after it. `sums_done` of `n_sums` are over.
+    """
+
+    def __init__(
+        self,
+        study: Agreement,
+        name: str,
+        identity: Identity,
+        n_sums: int = 1,
+        randomness: Randomness | None = None,
+        sums_done: int = 0,
+    ):
+        self.study = study
+        self.name = name
+        self.n_sums = n_sums
+        self.sums_done = sums_done
+        self._identity = identity
+        self._randomness = randomness or Randomness()
+        self.session = self._next_session()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.sums_done} of {self.n_sums} sums done)"
+
+    @abstractmethod
+    def contribution(self) -> Contribution:
+        """The site's part of the next sum."""
+
+    @abstractmethod
+    def take(self, published: bytes) -> tuple[int, int] | None:
+        """Make what the server published after a sum the site's own; BadMessage if it is of no use.
+
+        Returns what the site would answer if it is asked how well it does: of how many held-out
+        points how many are classified correctly.
+        """
+
+    @abstractmethod
+    def files(self) -> dict[str, bytes]:
+        """What the site has at the end, {name of a file: its content}."""
+
+    @abstractmethod
+    def result(self) -> dict[str, Any]:
+        """The same in plain numbers and words."""
+
+    @property
+    def checkpoint(self) -> bytes | None:
+        """What has to be kept between two sums, if a sum has just ended; None within one."""
+        return None
+
+    @property
+    def done(self) -> bool:
+        """Whether the last sum is over."""
+        return self.sums_done == self.n_sums
+
+    def receive(self, raw: bytes) -> bytes | None:
+        """Answer a message of the server's."""
+        if self.done:
+            raise OutOfTurn(f"all {self.n_sums} sums of the study are over")
+        session = self.session
+        reply = session.receive(raw)
+        if session.state is not ClientState.DONE:
+            return reply
+        assert session.result is not None
+        counts = self.take(session.result)
+        self.sums_done += 1
+        if not self.done:
+            self.session = self._next_session()
+        if counts is not None and session.may_tally:
+            return session.tally(*counts)
+        return None
+
+    def _next_session(self) -> ClientSession:
+        randomness = self._randomness.branch(f"sum {self.sums_done + 1}")
+        return ClientSession(
+            self.study, self.name, self._identity, self.contribution(), randomness
+        )

@@ -1,0 +1,205 @@
+"""The study file: public, human-readable, identical for all participants. It *is* the settings.
+
+Whatever can be chosen has its name, its rule and its default here and nowhere else; `simulate`,
+`plan` and the command line take them from here.
+"""
+
+import math
+from functools import cached_property
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+
+from fedhull.codes.coding import Coding, check_code_name, choose_coding
+from fedhull.codes.mean import MOST_SITES
+from fedhull.disc.quantize import Quantizer
+from fedhull.errors import InvalidInput
+from fedhull.learn.classifiers import CLASSIFIERS
+from fedhull.learn.grouping import GROUPINGS
+from fedhull.learn.guard import Guard
+from fedhull.protocol.agreement import Agreement, Cohort, Part, parse_toml
+
+_BINS_ROUNDED_TO = 8
+
+Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+MOST_BINS = 1_000_000
+Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+Seed = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
+
+
+class Embedding(Part, frozen=True, kw_only=True):
+    """Where points come from: the SHA-256 of the encoder file that all sites place cells with."""
+
+    encoder: Sha256
+
+
+class Geometry(Part, frozen=True, kw_only=True, dict=True):
+    """Where the points lie and how wide a bin is."""
+
+    epsilon: Positive
+    radius: Positive
+    curvature: Positive = 1.0
+
+    @cached_property
+    def quantizer(self) -> Quantizer:
+        """The bins that all participants number alike."""
+        return Quantizer(self.epsilon, self.radius, self.curvature)
+
+
+class Labels(Part, frozen=True, kw_only=True):
+    """How many classes a site may have, and how their labels are coded."""
+
+    classes: Count
+    code: str = "auto"
+
+    def __post_init__(self) -> None:
+        check_code_name(self.code)
+
+
+class Rules(Cohort, frozen=True, kw_only=True):
+    """How the protocol runs over hulls."""
+
+    spare_sums: Annotated[int, msgspec.Meta(ge=2, le=1000)] = 4
+    most_bins: Annotated[int, msgspec.Meta(ge=1, le=MOST_BINS)] = 20_000
+
+
+class Learning(Part, frozen=True, kw_only=True):
+    """What sites leave out of their hulls and keep for testing, and how the coordinator learns.
+
+    `classes` is the number of classes over all sites; 0 stands for as many as a site may have.
+    `strength` is the paper's λ, for its SVMs; the default method chooses its own. `method`,
+    `grouping` and `guard` are names of registered parts; a rehearsal may be given the parts
+    themselves.
+    """
+
+    classes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
+    method: Any = "lorentz"
+    grouping: Any = "matching"
+    guard: Any = "edit+trim:0.02"
+    strength: Positive = 0.1
+    holdout: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.15
+    seed: Seed = 0
+
+    def __post_init__(self) -> None:
+        CLASSIFIERS.resolve(self.method)
+        GROUPINGS.resolve(self.grouping)
+        Guard.parse(self.guard)
+
+
+class Study(Agreement, frozen=True, kw_only=True, dict=True):
+    """A study that learns a classifier from hulls."""
+
+    encoder_key: ClassVar[tuple[str, str]] = ("embedding", "encoder")
+    encoder_file: ClassVar[str] = "encoder.npz"
+
+    geometry: Geometry
+    labels: Labels
+    protocol: Rules = Rules()
+    learning: Learning = Learning()
+    embedding: Embedding | None = None
+
+    def __post_init__(self) -> None:
+        assert self.quantizer.n_bins > 0  # made here, so that bad settings are refused here
+        super().__post_init__()
+
+    @property
+    def encoder_hash(self) -> str | None:
+        """The SHA-256 of the encoder that sites place their cells with, if there is one."""
+        return None if self.embedding is None else self.embedding.encoder
+
+    @property
+    def quantizer(self) -> Quantizer:
+        """The bins that all participants number alike."""
+        return self.geometry.quantizer
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are over all sites."""
+        return self.learning.classes or self.labels.classes
+
+    @cached_property
+    def coding(self) -> Coding:
+        """The label code and field: `classes` labels for every site on the roster."""
+        n_labels = self.labels.classes * len(self.clients)
+        return choose_coding(n_labels, self.quantizer.n_bins, self.labels.code)
+
+    def place_of(self, label: int) -> int:
+        """The place in the secret order that a label belongs to, from 0."""
+        return label // self.labels.classes
+
+    def labels_of(self, place: int) -> range:
+        """The labels of a place in the order."""
+        return range(place * self.labels.classes, (place + 1) * self.labels.classes)
+
+    @property
+    def most_sums(self) -> int:
+        """The largest number of power sums that sites can agree on."""
+        return self.sums_for(announced_bins(self.protocol.most_bins) * len(self.clients))
+
+    @property
+    def spare_sums(self) -> int:
+        """How many sums more than a decoder needs: as set, and so many that nonsense passes for a
+        vector with a probability of about 2^−64 at most."""
+        return max(self.protocol.spare_sums, math.ceil(64 / (self.coding.field.bits - 1)))
+
+    def sums_for(self, most_nonempty: int) -> int:
+        """How many power sums determine, and check, a vector with this many non-empty bins."""
+        return 2 * most_nonempty + self.spare_sums
+
+
+class Encoder(Part, frozen=True, kw_only=True):
+    """Which encoder is trained, and for how long.
+
+    `start` is the SHA-256 of the encoder file that everybody begins with; `epochs` are passes of
+    each site over its own cells in each of the `rounds`.
+    """
+
+    start: Sha256
+    rounds: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 20
+    epochs: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1
+    seed: Seed = 0
+
+
+class EncoderStudy(Agreement, frozen=True, kw_only=True, dict=True):
+    """A study that trains an encoder by federated averaging, one sum for each round."""
+
+    encoder_key: ClassVar[tuple[str, str]] = ("encoder", "start")
+    encoder_file: ClassVar[str] = "start.npz"
+
+    encoder: Encoder
+
+    def __post_init__(self) -> None:
+        if len(self.clients) > MOST_SITES:
+            raise InvalidInput(
+                f"an encoder study has at most {MOST_SITES:,} clients, got {len(self.clients):,}"
+            )
+        super().__post_init__()
+
+    @property
+    def encoder_hash(self) -> str:
+        """The SHA-256 of the encoder that everybody starts from."""
+        return self.encoder.start
+
+
+AnyStudy = Study | EncoderStudy
+
+
+def kind_of(content: dict[str, Any]) -> type[AnyStudy]:
+    """Which kind of study the tables of a TOML file describe: one with an [encoder] trains one."""
+    return EncoderStudy if "encoder" in content else Study
+
+
+def study_from_plain(content: dict[str, Any]) -> AnyStudy:
+    """The study in the tables of a TOML file."""
+    return kind_of(content).from_plain(content)
+
+
+def study_from_toml(text: str) -> AnyStudy:
+    """The study, of whichever kind, in a TOML file."""
+    return study_from_plain(parse_toml(text))
+
+
+def announced_bins(n_bins: int) -> int:
+    """What a site tells its peers about how many bins it fills: rounded up, to say less."""
+    return -(-n_bins // _BINS_ROUNDED_TO) * _BINS_ROUNDED_TO

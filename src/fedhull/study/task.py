@@ -1,0 +1,94 @@
+"""What a kind of study asks of its participants: one interface, whatever is summed.
+
+A `Task` says what a site takes into the study and in which words it is asked, and makes the two
+sides that a session needs: a `Site` and a `Coordinator`. Both go through the sums of the study in
+the same order, be it one sum of hulls or the rounds of an encoder. Nothing outside `task_of` asks
+which kind of study it has.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from fedhull.protocol.agreement import Agreement
+from fedhull.protocol.keys import Identity, Randomness
+from fedhull.study.coordinator import Coordinator
+from fedhull.study.site import Site
+from fedhull.study.study import AnyStudy, EncoderStudy
+
+
+@dataclass(frozen=True)
+class Source:
+    """A site's data: a file, the column with the classes, and for .h5ad files a layer to take
+    instead of X."""
+
+    data: str
+    label: str = "label"
+    layer: str | None = None
+
+
+class Holdings(Protocol):
+    """What a site takes into a study: its cells, and what of them would leave."""
+
+    def to_bytes(self) -> bytes:
+        """All of it, for the process that runs the session. The same data and study always give
+        the same bytes, so that consent can be bound to their hash."""
+
+
+class Task(ABC):
+    """What a kind of study asks of its participants."""
+
+    study: Agreement
+    # what comes of it, and whether a site's data must have a column of classes
+    product: str
+    needs_labels: bool
+
+    @property
+    @abstractmethod
+    def sums(self) -> int:
+        """How many sums the study has, each with all steps of a session."""
+
+    @abstractmethod
+    def read(self, source: Source) -> Holdings:
+        """What a site with these data would take into the study; InvalidInput if it cannot."""
+
+    @abstractmethod
+    def holdings_from_bytes(self, raw: bytes) -> Holdings:
+        """The inverse of the holdings' `to_bytes`."""
+
+    @abstractmethod
+    def explain(self, name: str, holdings: Any) -> list[str]:
+        """What a person at the site is told before anything leaves, paragraph by paragraph."""
+
+    @abstractmethod
+    def site(
+        self,
+        name: str,
+        identity: Identity,
+        holdings: Any,
+        randomness: Randomness | None = None,
+        checkpoint: bytes | None = None,
+    ) -> Site:
+        """The side of a site. With the `randomness` and `checkpoint` of an earlier object, and the
+        messages since, a site takes the same course."""
+
+    @abstractmethod
+    def coordinator(self) -> Coordinator:
+        """The coordinator's side."""
+
+    @abstractmethod
+    def summarize(self, result: Mapping[str, Any]) -> str:
+        """The result of a run, a site's or the coordinator's, in a few words."""
+
+
+def task_of(study: AnyStudy, encoder: bytes | None = None) -> Task:
+    """The task of a study; `encoder` is the content of the encoder file that the study names."""
+    # what only one kind of study needs is loaded for that kind only
+    if isinstance(study, EncoderStudy):
+        from fedhull.study.encoder.task import EncoderTask
+
+        return EncoderTask.of(study, encoder)
+    from fedhull.study.hulls.task import HullTask
+
+    return HullTask.of(study, encoder)
