@@ -108,7 +108,7 @@ def main() -> None:
             # ε and √ on a terminal that has no such letters: better a question mark than no answer
             stream.reconfigure(errors="replace")
     try:
-        app()
+        app(prog_name="fedhull")
     except StillWaiting as news:
         _complain(str(news), code=3, style="yellow")
     except FedhullError as problem:
