@@ -8,14 +8,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from commands import FEDHULL, PATIENCE
 from conformance import in_memory
 
 from fedhull.data.tree import make_tree
 
-FEDHULL = str(Path(sys.executable).with_name("fedhull"))
 SABOTAGE = Path(__file__).parent / "engines" / "sabotage"
 TESTS = Path(__file__).parent
-PATIENCE = 420  # seconds until a participant that should have ended is an error
 
 
 def free_port() -> int:

@@ -1,18 +1,12 @@
-"""The commands as a user meets them: real processes, their output, their exit codes."""
+"""The commands as a user meets them: their output, their exit codes."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+from commands import fedhull, process
 
 from fedhull import load_model, make_tree
 from fedhull.protocol.keys import Identity
-
-
-def fedhull(*arguments: str, cwd=None) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-c", "from fedhull.cli.app import main; main()", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
 
 
 def test_demo_runs_a_whole_study(tmp_path):
@@ -29,8 +23,8 @@ def test_demo_runs_a_whole_study(tmp_path):
 
 
 def test_demo_json_is_json_and_nothing_else(tmp_path):
-    runs = [fedhull("demo", "--json", "--seed", "5", "--out", str(tmp_path)) for _ in range(2)]
-    assert runs[0].stderr == ""
+    runs = [run("demo", "--json", "--seed", "5", "--out", tmp_path) for run in (process, fedhull)]
+    assert [run.stderr for run in runs] == ["", ""]
     results = [json.loads(run.stdout) for run in runs]
     assert results[0]["decoded_exactly"] is True
     assert results[0]["accuracy"]["FL"]["mean"] > 90
@@ -158,10 +152,17 @@ def test_reproduce_complexity_writes_figure_and_numbers(tmp_path):
 def test_a_wrong_flag_is_a_sentence_and_exit_code_2(arguments, words):
     run = fedhull(*arguments)
     assert run.returncode == 2
+    assert run.stdout == ""
     assert words in run.stderr
     assert "Traceback" not in run.stderr
 
 
+@pytest.mark.parametrize("arguments", [["demo", "--colour"], ["keygen", "Lab A"]])
+def test_a_process_exits_and_complains_as_the_function_does(arguments):
+    there, here = process(*arguments), fedhull(*arguments)
+    assert (there.returncode, there.stdout, there.stderr) == (2, "", here.stderr)
+
+
 def test_version_and_help():
-    assert fedhull("--version").stdout.startswith("fedhull 0.")
-    assert "reproduce" in fedhull("--help").stdout
+    assert process("--version").stdout.startswith("fedhull 0.")
+    assert "reproduce" in process("--help").stdout

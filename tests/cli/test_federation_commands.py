@@ -1,21 +1,13 @@
 """provision, server, client as a person meets them: sentences, exit codes, nothing left."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+from commands import fedhull, process
 from encoders import encoder_draft, make_cell_files, make_start
-from federations import FEDHULL, PATIENCE, draft, make_data
-
-from fedhull.cli.app import main
+from federations import draft, make_data
 
 NAMES = ["lab-a", "lab-b", "lab-c"]
-
-
-def fedhull(*words, answer=""):
-    command = [FEDHULL, *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, input=answer, timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +33,7 @@ def client(study, *words, answer="", kit="lab-a"):
 def test_provision_shows_the_hash_that_the_client_shows(study):
     again = study / "again"
     made = fedhull("provision", study / "study.toml", "--out", again, "--engine", "files")
-    shown = fedhull("client", again / "lab-a", "--engine", "files", "--data", study / "lab-a.npz")
+    shown = process("client", again / "lab-a", "--engine", "files", "--data", study / "lab-a.npz")
     (line,) = [line for line in made.stdout.splitlines() if "hash" in line]
     assert line.split("hash ")[1] in shown.stderr
 
@@ -89,26 +81,19 @@ def test_mistakes_get_a_sentence(study, words, sentence):
     assert "Traceback" not in done.stderr
 
 
-def test_a_study_by_files_ends_with_exit_code_0_and_waits_with_3(study, monkeypatch, capsys):
-    def here(*words):
-        """In this process: two dozen new ones would spend their time importing."""
-        monkeypatch.setattr(sys, "argv", ["fedhull", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code, capsys.readouterr().out
-
+def test_a_study_by_files_ends_with_exit_code_0_and_waits_with_3(study):
     codes = set()
     for _ in range(8):
-        code, out = here("server", study / "kits" / "server", "--engine", "files",
-                         "--mail", study / "mail", "--json")  # fmt: skip
-        codes.add(code)
-        if code == 0:
+        done = fedhull("server", study / "kits" / "server", "--engine", "files",
+                       "--mail", study / "mail", "--json")  # fmt: skip
+        codes.add(done.returncode)
+        if done.returncode == 0:
             break
         for name in NAMES:
-            here("client", study / "kits" / name, "--engine", "files", "--mail", study / "mail",
-                 "--data", study / f"{name}.npz", "--yes")  # fmt: skip
+            fedhull("client", study / "kits" / name, "--engine", "files", "--mail", study / "mail",
+                    "--data", study / f"{name}.npz", "--yes")  # fmt: skip
     assert codes == {0, 3}
-    assert json.loads(out)["survivors"] == NAMES
+    assert json.loads(done.stdout)["survivors"] == NAMES
     report = (study / "kits" / "server" / "results" / "files" / "report.html").read_text()
     assert all(f'"name":"{name}"' in report for name in NAMES)
 
@@ -124,7 +109,7 @@ def encoder_study(tmp_path_factory):
     (folder / "study.toml").write_text(encoder_draft(NAMES))
     (folder / "start.npz").write_bytes(make_start().to_bytes())
     make_cell_files(folder, NAMES)
-    done = fedhull("provision", folder / "study.toml", "--out", folder / "kits",
+    done = process("provision", folder / "study.toml", "--out", folder / "kits",
                    "--encoder", folder / "start.npz")  # fmt: skip
     assert done.returncode == 0, done.stderr
     return folder

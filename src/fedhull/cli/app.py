@@ -7,38 +7,79 @@ from typing import Annotated
 import typer
 
 import fedhull
-from fedhull.cli.align import align
-from fedhull.cli.bench import bench_app
-from fedhull.cli.console import err
-from fedhull.cli.demo import demo
-from fedhull.cli.embed import embed
-from fedhull.cli.federation import client, provision, server
-from fedhull.cli.keygen import keygen
-from fedhull.cli.plan import plan
-from fedhull.cli.report import report
-from fedhull.cli.reproduce import reproduce
-from fedhull.cli.simulate import predict, simulate
+from fedhull.cli.group import Entry, LazyGroup
 from fedhull.errors import FedhullError, StillWaiting
+
+COMMANDS = {
+    "demo": Entry(
+        "fedhull.cli.demo:demo",
+        "Run a whole study: four sites, six kinds of cells, one site drops out.",
+    ),
+    "embed": Entry(
+        "fedhull.cli.embed:embed",
+        "Place cells, or the nodes of a tree, in the Poincaré disc.",
+    ),
+    "align": Entry(
+        "fedhull.cli.align:align",
+        "Turn, mirror and move an embedding as a whole, so that it fits another.",
+    ),
+    "simulate": Entry(
+        "fedhull.cli.simulate:simulate",
+        "Run a federated study over a data set, every message through the real protocol.",
+    ),
+    "predict": Entry(
+        "fedhull.cli.predict:predict",
+        "Classes of the points in a file, one line each; the label column, if any, is ignored.",
+    ),
+    "plan": Entry(
+        "fedhull.cli.plan:plan",
+        "Say what a study would send: bins, label code and why, bytes, and what would leave a "
+        "site.",
+    ),
+    "keygen": Entry(
+        "fedhull.cli.keygen:keygen",
+        "Make an identity key: a private file that stays here, a public line for the study.",
+    ),
+    "provision": Entry(
+        "fedhull.cli.federation:provision",
+        "Make one kit for each participant: the study, certificates, keys, a README.",
+    ),
+    "server": Entry(
+        "fedhull.cli.federation:server",
+        "Run a study as its coordinator, and end when it is done.",
+    ),
+    "client": Entry(
+        "fedhull.cli.federation:client",
+        "Take part in a study as a site; shows what would be sent, and asks.",
+    ),
+    "report": Entry(
+        "fedhull.cli.report:report",
+        "Write the report page of a demo, simulation, server or client run: one HTML file.",
+    ),
+    "reproduce": Entry(
+        "fedhull.cli.reproduce:reproduce",
+        "Run an experiment of the paper and show its numbers beside ours.",
+    ),
+    "bench": Entry(
+        "fedhull.cli.bench:bench_app",
+        "Speed against peers, ratios in one run.",
+    ),
+}
+
+
+class Commands(LazyGroup):
+    """The commands of `fedhull`."""
+
+    table = COMMANDS
+
 
 app = typer.Typer(
     name="fedhull",
+    cls=Commands,
     help="Federated classification of hierarchical data, by secure aggregation of convex hulls.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command()(demo)
-app.command()(embed)
-app.command()(align)
-app.command()(simulate)
-app.command()(predict)
-app.command()(plan)
-app.command()(keygen)
-app.command()(provision)
-app.command()(server)
-app.command()(client)
-app.command()(report)
-app.command()(reproduce)
-app.add_typer(bench_app, name="bench")
 
 
 def _print_version(wanted: bool) -> None:
@@ -50,7 +91,10 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Federated classification of hierarchical data, by secure aggregation of convex hulls."""
@@ -64,7 +108,7 @@ def main() -> None:
             # ε and √ on a terminal that has no such letters: better a question mark than no answer
             stream.reconfigure(errors="replace")
     try:
-        app()
+        app(prog_name="fedhull")
     except StillWaiting as news:
         _complain(str(news), code=3, style="yellow")
     except FedhullError as problem:
@@ -74,5 +118,7 @@ def main() -> None:
 
 
 def _complain(sentence: str, code: int = 2, style: str = "red") -> None:
+    from fedhull.cli.console import err  # rich, which --version and completion do without
+
     err.print(f"fedhull: {sentence}", style=style, markup=False, highlight=False, soft_wrap=True)
     sys.exit(code)

@@ -8,16 +8,14 @@ import typer
 from rich.table import Table
 
 from fedhull.cli.console import JsonFlag, err, out, prepare_kernels, print_json, progress_bar
+from fedhull.cli.group import Group
 
 if TYPE_CHECKING:
     from fedhull.bench.timing import Measurement
 
-bench_app = typer.Typer(help="Speed against peers, ratios in one run.", no_args_is_help=True)
-
-
-@bench_app.callback()
-def benchmarks() -> None:
-    """Speed against peers, ratios in one run."""
+bench_app = typer.Typer(
+    cls=Group, help="Speed against peers, ratios in one run.", no_args_is_help=True
+)
 
 
 @bench_app.command()

@@ -4,20 +4,23 @@ import json
 import tempfile
 import threading
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from fedhull.errors import InvalidInput
 from fedhull.progress import Progress as Step
 from fedhull.progress import Report
 
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
 out = Console()
 err = Console(stderr=True)
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+LabelOption = Annotated[str, typer.Option(help="Column (or obs key) that holds the classes.")]
 SeedOption = Annotated[int, typer.Option(help="Seed of every random choice.")]
 
 
@@ -55,8 +58,16 @@ def prepare_kernels(quiet: bool) -> None:
         status.stop()
 
 
-def progress_bar(quiet: bool) -> Progress:
+def progress_bar(quiet: bool) -> "Progress":
     """A bar with the time it will still take, on standard error."""
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),

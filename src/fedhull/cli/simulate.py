@@ -1,13 +1,14 @@
-"""`fedhull simulate` and `fedhull predict`."""
+"""`fedhull simulate`: a federated study in one process."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from fedhull.cli.console import (
     JsonFlag,
+    LabelOption,
     err,
     out,
     output_folder,
@@ -15,12 +16,7 @@ from fedhull.cli.console import (
     print_json,
     progress_bar,
 )
-from fedhull.errors import InvalidInput
 
-if TYPE_CHECKING:
-    import numpy as np
-
-LabelOption = Annotated[str, typer.Option(help="Column (or obs key) that holds the classes.")]
 _STAGES = ("hulls", "protocol", "scoring")
 
 
@@ -137,53 +133,6 @@ def simulate(
     if model is not None:
         out.print(f"Model: {model}", highlight=False)
     out.print(f"Model, result and report page: {folder}", highlight=False, soft_wrap=True)
-
-
-def predict(
-    model: Annotated[Path, typer.Argument(help="A model file.")],
-    data: Annotated[str, typer.Argument(help="An .npz, .csv, .parquet or .h5ad file.")],
-    label: LabelOption = "label",
-    encoder: Annotated[
-        Path | None, typer.Option(help="Place raw cells by this encoder file first.")
-    ] = None,
-    json: JsonFlag = False,
-) -> None:
-    """Classes of the points in a file, one line each; the label column, if any, is ignored."""
-    from fedhull.learn.model import load_model
-
-    classifier = load_model(model)
-    predicted = classifier.predict(_points_for(model, data, label, encoder)).tolist()
-    if json:
-        print_json({"classes": predicted})
-        return
-    for name in predicted:
-        typer.echo(name)
-
-
-def _points_for(model: Path, data: str, label: str, encoder: Path | None) -> "np.ndarray":
-    """The file's points, in the frame that the model was trained in, as far as that is known."""
-    from fedhull.data.files import load_points, open_h5ad
-    from fedhull.embed.annotated import made_by
-    from fedhull.embed.embedder import load_cell_embedder
-    from fedhull.federation.frame import place_points
-    from fedhull.learn.model import encoder_of_model
-
-    wanted = encoder_of_model(model)
-    if encoder is not None:
-        placer = load_cell_embedder(encoder)
-        if wanted not in (None, placer.hash):
-            raise InvalidInput(
-                f"{model} was trained on points of the encoder {wanted}, but {encoder} is "
-                f"{placer.hash}; use the encoder in the study's kit"
-            )
-        return place_points(placer, data, label)
-    points = load_points(data, label)
-    if wanted and data.endswith(".h5ad") and made_by(open_h5ad(data, backed=True)) != wanted:
-        raise InvalidInput(
-            f"{model} was trained on points of the encoder {wanted}, and those of {data} come from "
-            f"another or do not tell; name its file, encoder.npz in the study's kit, by --encoder"
-        )
-    return points
 
 
 def save_simulation(numbers: dict[str, Any], folder: Path) -> Path:

@@ -1,0 +1,69 @@
+"""`fedhull predict`: the classes of new points, by a model file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fedhull.cli.console import JsonFlag, LabelOption, print_json
+from fedhull.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    data: Annotated[str, typer.Argument(help="An .npz, .csv, .parquet or .h5ad file.")],
+    label: LabelOption = "label",
+    encoder: Annotated[
+        Path | None, typer.Option(help="Place raw cells by this encoder file first.")
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Classes of the points in a file, one line each; the label column, if any, is ignored."""
+    # before what reads them is imported, which takes seconds
+    _check_file(model, "a model")
+    _check_file(Path(data), "points")
+    from fedhull.learn.model import load_model
+
+    classifier = load_model(model)
+    predicted = classifier.predict(_points_for(model, data, label, encoder)).tolist()
+    if json:
+        print_json({"classes": predicted})
+        return
+    for name in predicted:
+        typer.echo(name)
+
+
+def _check_file(path: Path, kind: str) -> None:
+    """Fail in a sentence if there is no such file."""
+    if not path.is_file():
+        reason = "it is a folder" if path.is_dir() else "there is no such file"
+        raise InvalidInput(f"{path} cannot be read as {kind}: {reason}")
+
+
+def _points_for(model: Path, data: str, label: str, encoder: Path | None) -> "np.ndarray":
+    """The file's points, in the frame that the model was trained in, as far as that is known."""
+    from fedhull.data.files import load_points, open_h5ad
+    from fedhull.embed.annotated import made_by
+    from fedhull.embed.embedder import load_cell_embedder
+    from fedhull.federation.frame import place_points
+    from fedhull.learn.model import encoder_of_model
+
+    wanted = encoder_of_model(model)
+    if encoder is not None:
+        placer = load_cell_embedder(encoder)
+        if wanted not in (None, placer.hash):
+            raise InvalidInput(
+                f"{model} was trained on points of the encoder {wanted}, but {encoder} is "
+                f"{placer.hash}; use the encoder in the study's kit"
+            )
+        return place_points(placer, data, label)
+    points = load_points(data, label)
+    if wanted and data.endswith(".h5ad") and made_by(open_h5ad(data, backed=True)) != wanted:
+        raise InvalidInput(
+            f"{model} was trained on points of the encoder {wanted}, and those of {data} come from "
+            f"another or do not tell; name its file, encoder.npz in the study's kit, by --encoder"
+        )
+    return points

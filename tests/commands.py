@@ -1,0 +1,50 @@
+"""The command line, as a process of its own or in this one."""
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fedhull.cli.app import main
+
+FEDHULL = str(Path(sys.executable).with_name("fedhull"))
+PATIENCE = 420  # seconds until a participant that should have ended is an error
+
+
+def process(*words, answer="", cwd=None) -> subprocess.CompletedProcess:
+    """Run `fedhull` as a person does: a new process, its output and its exit code."""
+    return subprocess.run(
+        [FEDHULL, *map(str, words)],
+        input=answer,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=PATIENCE,
+    )
+
+
+def fedhull(*words, answer="", cwd=None) -> subprocess.CompletedProcess:
+    """Run `fedhull` in this process: what it prints and how it exits are the same, and the seconds
+    of importing are spent once."""
+    argv = ["fedhull", *map(str, words)]
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    code = 0
+    with pytest.MonkeyPatch.context() as here:
+        here.setattr(sys, "argv", argv)
+        here.setattr(sys, "stdin", io.StringIO(answer))
+        here.setattr(sys, "stdout", out)
+        here.setattr(sys, "stderr", err)
+        here.chdir(cwd or ".")
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code
+    return subprocess.CompletedProcess(argv, code, _text(out), _text(err))
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
