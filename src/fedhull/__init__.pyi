@@ -40,7 +40,13 @@ from .learn.hard_margin import HardMarginGeodesic
 from .learn.lorentz import LorentzClassifier
 from .learn.model import load_model, save_model
 from .learn.svm import PoincareSVC
+from .protocol.client import ClientSession
+from .protocol.server import ServerSession
 from .simulation.simulate import simulate
+from .study.coordinator import run_study
+from .study.encoder.federated import federated_encoder
+from .study.study import Study
+from .study.task import task_of
 
 __version__: str
 
@@ -49,6 +55,7 @@ __all__ = [
     "BinaryCode",
     "BoseChowlaCode",
     "Cells",
+    "ClientSession",
     "EqualAreaQuantizer",
     "FedhullError",
     "HardMarginGeodesic",
@@ -58,6 +65,8 @@ __all__ = [
     "NeighbourEmbedder",
     "PoincareSVC",
     "Quantizer",
+    "ServerSession",
+    "Study",
     "TreeEmbedder",
     "align",
     "align_by_class",
@@ -66,6 +75,7 @@ __all__ = [
     "epsilon_hull",
     "errors",
     "exp_map",
+    "federated_encoder",
     "geodesic",
     "geodesic_midpoint",
     "hull_complexity",
@@ -87,8 +97,10 @@ __all__ = [
     "poincare_to_klein",
     "poincare_to_polar",
     "polar_to_poincare",
+    "run_study",
     "sample_uniform",
     "save_model",
     "simulate",
+    "task_of",
     "tl",
 ]

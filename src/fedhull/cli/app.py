@@ -41,15 +41,15 @@ COMMANDS = {
         "Make an identity key: a private file that stays here, a public line for the study.",
     ),
     "provision": Entry(
-        "fedhull.cli.federation:provision",
+        "fedhull.cli.provision:provision",
         "Make one kit for each participant: the study, certificates, keys, a README.",
     ),
     "server": Entry(
-        "fedhull.cli.federation:server",
+        "fedhull.cli.server:server",
         "Run a study as its coordinator, and end when it is done.",
     ),
     "client": Entry(
-        "fedhull.cli.federation:client",
+        "fedhull.cli.client:client",
         "Take part in a study as a site; shows what would be sent, and asks.",
     ),
     "report": Entry(

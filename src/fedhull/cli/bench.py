@@ -150,7 +150,7 @@ def scale(
             status.stop()
         bench_scale(3, corners)  # once unmeasured, for the compiler
         rows = [
-            bench_scale(n, corners, report=lambda s, n=n: status.update(f"{n} sites: {s}"))
+            bench_scale(n, corners, report=lambda p, n=n: status.update(f"{n} sites: {p.step}"))
             for n in clients
         ]
     if json:

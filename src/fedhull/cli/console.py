@@ -81,7 +81,7 @@ def progress_bar(quiet: bool) -> "Progress":
     )
 
 
-def showing(bar: Progress, prefix: str = "") -> Report:
+def showing(bar: "Progress", prefix: str = "") -> Report:
     """What a bar is fed with: its one line shows the step that is under way."""
     line = bar.add_task(prefix, total=None)
 

@@ -49,7 +49,7 @@ def demo(
             baselines=True,
             tradeoff=True,
             seed=seed,
-            report=lambda trial, stage: status.update(f"Running the study: {stage}"),
+            report=lambda progress: status.update(f"Running the study: {progress.step}"),
         )
     trial = result.trials[0]
     page = page_to_json(result.page("A demonstration: four sites, six kinds of cells"))

@@ -17,7 +17,7 @@ def keygen(
 ) -> None:
     """Make an identity key: a private file that stays here, a public line for the study."""
     from fedhull.protocol.keys import Identity
-    from fedhull.protocol.study import check_name
+    from fedhull.protocol.agreement import check_name
 
     path = folder / f"{check_name(name)}.key"
     identity = Identity.generate()

@@ -7,6 +7,8 @@ import typer
 
 from fedhull.cli.console import JsonFlag, out, prepare_kernels, print_json
 from fedhull.errors import InvalidInput
+from fedhull.study.draft import default_of, draft_study, site_name
+from fedhull.study.study import Study
 
 
 def plan(
@@ -16,8 +18,10 @@ def plan(
     ] = None,
     epsilon: Annotated[float, typer.Option(help="Width of a bin, ε.")] = 0.01,
     radius: Annotated[float, typer.Option(help="All points lie within this radius, R.")] = 0.95,
-    curvature: Annotated[float, typer.Option(help="k; the space has curvature −k.")] = 1.0,
-    label_code: Annotated[str, typer.Option(help="auto, binary or bose-chowla:H.")] = "auto",
+    curvature: Annotated[float, typer.Option(help="k; the space has curvature −k.")
+    ] = default_of("curvature"),
+    label_code: Annotated[str, typer.Option(help="auto, binary or bose-chowla:H.")
+    ] = default_of("label_code"),
     corners: Annotated[
         int, typer.Option(min=1, help="Bins that a site fills, if there is no --data.")
     ] = 100,
@@ -28,31 +32,28 @@ def plan(
     encoder: Annotated[
         Path | None, typer.Option(help="Place the cells of --data by this encoder file first.")
     ] = None,
-    guard: Annotated[str, typer.Option(help="none, edit, trim:F or edit+trim:F.")] = (
-        "edit+trim:0.02"
-    ),
+    guard: Annotated[
+        str, typer.Option(help="none, or parts joined by +: edit, trim:F, or one you installed.")
+    ] = default_of("guard"),
     json: JsonFlag = False,
 ) -> None:
     """Say what a study would send: bins, label code and why, bytes, and what would leave a site."""
     from fedhull.protocol.sizes import bytes_up
-    from fedhull.protocol.study import Geometry, Labels, Rules, Study, announced_bins
+    from fedhull.study.study import announced_bins
 
-    geometry = Geometry(epsilon=epsilon, radius=radius, curvature=curvature)
-    own: dict[str, Any] = {}
+    x = y = None
     if data is not None:
         prepare_kernels(quiet=json)
-        own = _own_hulls(data, label, encoder, guard, geometry)
-        corners = own["bins_filled"]
-    classes = classes or own.get("classes")
+        x, y = _own_points(data, label, encoder)
+        classes = classes or len(set(y.tolist()))
     if classes is None:
         raise InvalidInput("--classes must be given, or --data, which tells it")
-    study = Study(
-        name="plan",
-        geometry=geometry,
-        labels=Labels(classes=classes, code=label_code),
-        protocol=Rules(allow_small_cohort=True, most_bins=1_000_000),
-        clients={f"site-{i + 1:04d}": f"{i:064x}" for i in range(clients)},
-    )
+    study = draft_study(
+        clients, classes, name="plan", epsilon=epsilon, radius=radius, curvature=curvature,
+        label_code=label_code, guard=guard,
+    )  # fmt: skip
+    own = {} if x is None else _own_hulls(study, x, y)
+    corners = own.get("bins_filled", corners)
     announced = clients * announced_bins(corners)
     filled, n_bins = clients * corners, study.quantizer.n_bins
     numbers = {
@@ -62,7 +63,9 @@ def plan(
         "label_code_reason": study.coding.reason,
         "field_bits": study.coding.field.bits,
         "power_sums": study.sums_for(announced),
-        "bytes_up_per_client": bytes_up(study, "site-0001", announced),
+        "bytes_up_per_client": bytes_up(
+            study, site_name(0), study.sums_for(announced), study.coding.field
+        ),
         "largest_distortion": epsilon / 2.0,
         "expected_collisions": filled * (filled - 1) / 2.0 / n_bins,
         **own,
@@ -91,24 +94,27 @@ def plan(
         )
 
 
-def _own_hulls(
-    data: str, label: str, encoder: Path | None, guard: str, geometry: Any
-) -> dict[str, Any]:
+def _own_points(data: str, label: str, encoder: Path | None) -> Any:
+    """Points and labels of a site's data."""
     from fedhull.data.datasets import load_dataset
     from fedhull.embed.embedder import load_cell_embedder
-    from fedhull.federation.frame import load_points
-    from fedhull.federation.holdings import make_hulls
+    from fedhull.study.frame import load_points
 
     if encoder is None:
-        x, y = load_dataset(data, label)
-    else:
-        x, y = load_points(load_cell_embedder(encoder), data, label)
-    geometry.quantizer.encode(x)  # a point beyond R is an error, by its row
-    own = make_hulls(x, y, geometry, guard)
+        return load_dataset(data, label)
+    return load_points(load_cell_embedder(encoder), data, label)
+
+
+def _own_hulls(study: Study, x: Any, y: Any) -> dict[str, Any]:
+    """What of a site's points would leave."""
+    from fedhull.study.hulls.holdings import make_hulls
+
+    study.quantizer.encode(x)  # a point beyond R is an error, by its row
+    own = make_hulls(study, x, y)
     return {
         "classes": len(own.classes),
         "points_held": own.points_held,
         "points_guarded": own.points_guarded,
         "points_sent": own.points_sent,
-        "bins_filled": len({j for bins in own.hulls for j in bins}),
+        "bins_filled": own.bins_filled,
     }

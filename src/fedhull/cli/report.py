@@ -16,7 +16,7 @@ def report(
     json: JsonFlag = False,
 ) -> None:
     """Write the report page of a demo, simulation, server or client run: one HTML file."""
-    from fedhull.federation.report import write_report
+    from fedhull.kits.results import write_report
 
     page = write_report(result, file)
     if json:

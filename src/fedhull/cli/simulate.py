@@ -15,9 +15,10 @@ from fedhull.cli.console import (
     prepare_kernels,
     print_json,
     progress_bar,
+    showing,
 )
-
-_STAGES = ("hulls", "protocol", "scoring")
+from fedhull.simulation.experiment import Experiment
+from fedhull.study.draft import default_of
 
 
 def simulate(
@@ -35,22 +36,24 @@ def simulate(
         typer.Option(help="k; the space has curvature −k. Without it, what the file says, or 1."),
     ] = None,
     method: Annotated[
-        str, typer.Option(help="lorentz, poincare-svm or euclidean-svm.")
-    ] = "lorentz",
+        str, typer.Option(help="lorentz, poincare-svm, euclidean-svm, or one you installed.")
+    ] = default_of("method"),
     grouping: Annotated[
-        str, typer.Option(help="matching, kernighan-lin or spectral.")
-    ] = "matching",
+        str, typer.Option(help="matching, kernighan-lin, spectral, or one you installed.")
+    ] = default_of("grouping"),
     guard: Annotated[
-        str, typer.Option(help="none, edit, trim:F or edit+trim:F.")
-    ] = "edit+trim:0.02",
-    label_code: Annotated[str, typer.Option(help="auto, binary or bose-chowla:H.")] = "auto",
-    partition: Annotated[str, typer.Option(help="iid, dirichlet:A or column:NAME.")] = "iid",
+        str, typer.Option(help="none, or parts joined by +: edit, trim:F, or one you installed.")
+    ] = default_of("guard"),
+    label_code: Annotated[str, typer.Option(help="auto, binary or bose-chowla:H.")] = default_of("label_code"),
+    partition: Annotated[str, typer.Option(help="iid, dirichlet:A or column:NAME.")] = Experiment.partition,
     switch_labels: Annotated[
         bool, typer.Option("--switch-labels", help="Every site numbers its classes its own way.")
     ] = False,
-    trials: Annotated[int, typer.Option(help="How often, with other seeds.")] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of every random choice but keys.")] = 0,
-    test_size: Annotated[float, typer.Option(help="Share of points kept for testing.")] = 0.15,
+    trials: Annotated[int, typer.Option(help="How often, with other seeds.")] = Experiment.trials,
+    seed: Annotated[int, typer.Option(help="Seed of every random choice but keys.")
+    ] = Experiment.seed,
+    test_size: Annotated[float, typer.Option(help="Share of points kept for testing.")
+    ] = Experiment.test_size,
     split_seed: Annotated[
         int | None, typer.Option(help="Use this one split in all trials.")
     ] = None,
@@ -105,18 +108,12 @@ def simulate(
     if curvature is None:
         curvature = read_curvature(dataset)
     with progress_bar(quiet=json) as bar:
-        stages = len(_STAGES) + baselines + (folder is not None) / max(1, trials)
-        task = bar.add_task("starting", total=max(1, trials) * stages)
-
-        def report(trial: int, stage: str) -> None:
-            bar.update(task, description=f"trial {trial + 1}: {stage}", advance=1)
-
         result = run(
             x, y, clients=clients, epsilon=epsilon, radius=radius, curvature=curvature,
             method=method, grouping=grouping, guard=guard, label_code=label_code,
             partition=owners, switch_labels=switch_labels, trials=trials, seed=seed,
             test_size=test_size, split_seed=split_seed, baselines=baselines, drop=drop,
-            tradeoff=folder is not None, report=report,
+            tradeoff=folder is not None, report=showing(bar),
         )  # fmt: skip
     title = f"{Path(dataset).stem}, {clients} sites"
     numbers = result.to_json() | {"report": page_to_json(result.page(title))}
@@ -137,8 +134,8 @@ def simulate(
 
 def save_simulation(numbers: dict[str, Any], folder: Path) -> Path:
     """Write result.json and the report page into a folder."""
-    from fedhull.federation.kit import RESULT, write_json
-    from fedhull.federation.report import write_report
+    from fedhull.disk import write_json
+    from fedhull.kits.results import RESULT, write_report
 
     write_json(folder / RESULT, numbers)
     return write_report(folder)

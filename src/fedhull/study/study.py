@@ -84,7 +84,7 @@ class Learning(Part, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         CLASSIFIERS.resolve(self.method)
         GROUPINGS.resolve(self.grouping)
-        Guard.parse(self.guard)
+        Guard.of(self.guard)
 
 
 class Study(Agreement, frozen=True, kw_only=True, dict=True):

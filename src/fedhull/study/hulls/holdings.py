@@ -117,7 +117,7 @@ def make_hulls(
 ) -> HullHoldings:
     """Guard the points and make the quantized hull of each class, in the order of `classes`."""
     classes = np.unique(y) if classes is None else classes
-    guarded = Guard.parse(study.learning.guard).apply(x, y, study.geometry.curvature)
+    guarded = Guard.of(study.learning.guard).apply(x, y, study.geometry.curvature)
     hulls = [epsilon_hull(guarded.x[guarded.y == c], study.quantizer).tolist() for c in classes]
     order = np.argsort(classes, kind="stable")
     return HullHoldings(

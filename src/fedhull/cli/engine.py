@@ -1,0 +1,64 @@
+"""Options that `provision`, `server` and `client` share, and what they do with an engine."""
+
+import json as json_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fedhull.cli.console import err, print_json
+from fedhull.disk import read_text
+from fedhull.engines.base import ENGINES, Runner, Say
+from fedhull.errors import EngineFailure
+from fedhull.kits.kit import Kit
+from fedhull.kits.results import RESULT, read_status
+
+EngineOption = Annotated[
+    str, typer.Option(help="What moves the messages: nvflare, flower, files, or one you installed.")
+]
+KitArgument = Annotated[Path, typer.Argument(help="The participant's kit.")]
+MailOption = Annotated[
+    Path | None, typer.Option(help="By files: the folder of messages; without it, KIT/mail.")
+]
+WaitOption = Annotated[float, typer.Option(min=0, help="Seconds to wait for the others.")]
+
+
+def runner_of(engine: str) -> Runner:
+    """The engine of this name, if all that it needs is installed."""
+    runner = ENGINES[engine]
+    runner.require()
+    return runner
+
+
+def say(sentence: str) -> None:
+    """A sentence for the person at the terminal, on standard error."""
+    err.print(sentence, highlight=False, markup=False, soft_wrap=True)
+
+
+def speaker(quiet: bool) -> Say:
+    """Where a running study reports to."""
+    return (lambda sentence: None) if quiet else say
+
+
+def show_result(kit: Kit, results: Path, lead: str, json: bool) -> None:
+    """The result of a run, as JSON or in words; its error, if it has come to one."""
+    result = read_result(results)
+    if json:
+        print_json(result)
+        return
+    if "survivors" in result:
+        lead += f": {len(result['survivors'])} of {len(result['clients'])} sites"
+    product = kit.task.product.capitalize()
+    say(
+        f"{lead}.\n{kit.task.summarize(result)}\n"
+        f"{product}, result, report page and audit log: {results}"
+    )
+
+
+def read_result(results: Path) -> dict[str, Any]:
+    """The result of a run, or its error."""
+    error, sentence = read_status(results)
+    if error is not None:
+        raise EngineFailure(f"{error}: {sentence}")
+    result: dict[str, Any] = json_module.loads(read_text(results / RESULT))
+    return result | {"results": str(results)}

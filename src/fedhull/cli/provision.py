@@ -1,0 +1,60 @@
+"""`fedhull provision`: kits for all participants of a study."""
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedhull.cli.console import JsonFlag, out, output_folder, print_json
+from fedhull.cli.engine import EngineOption, runner_of
+from fedhull.disk import read_bytes, read_text
+from fedhull.engines.base import DEFAULT_ENGINE
+from fedhull.errors import FedhullError
+from fedhull.kits.provision import AUTHORITY, SERVER, make_kits
+
+
+def provision(
+    study: Annotated[Path, typer.Argument(help="The study's draft, a TOML file.")],
+    folder: Annotated[Path, typer.Option("--out", help="A new folder for the kits.")],
+    server: Annotated[
+        str, typer.Option(help="Host name of the server, as the sites reach it.")
+    ] = "localhost",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server.")] = 8002,
+    engine: EngineOption = DEFAULT_ENGINE,
+    encoder: Annotated[
+        Path | None, typer.Option(help="The encoder of the study, an .npz: every kit gets it.")
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Make one kit for each participant: the study, certificates, keys, a README."""
+    runner = runner_of(engine)
+    options = "" if engine == DEFAULT_ENGINE else f" --engine {engine}"
+    content = None if encoder is None else read_bytes(encoder)
+    kits = make_kits(read_text(study), output_folder(folder), options, content)
+    try:
+        runner.provision(kits, server, port)
+    except FedhullError:
+        shutil.rmtree(folder)  # no half-made kits with keys in them are left
+        raise
+    if json:
+        print_json(
+            {
+                "kits": str(folder),
+                "study_hash": kits.study.hash.hex(),
+                "sites": sorted(kits.study.clients),
+                "own_key": kits.own_key,
+            }
+        )
+        return
+    lines = [
+        f"Study '{kits.study.name}', {len(kits.study.clients)} sites, hash {kits.study.hash.hex()}",
+        f"Coordinator: {folder / SERVER}  (start: fedhull server {folder / SERVER}{options})",
+        *(f"Site {name}: {folder / name}" for name in kits.study.clients),
+    ]
+    if runner.has_authority:
+        lines.append(f"Certificate authority: {folder / AUTHORITY} (take it off this machine)")
+    if kits.own_key:
+        lines.append(f"These bring their own identity key: {', '.join(kits.own_key)}")
+    lines.append("Hand every site its folder, and no other, by a way that nobody else can read.")
+    out.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
