@@ -6,17 +6,16 @@ the memory engine's result for the same kits and data.
 
 import json
 
-from fedhull.engines.memory import MemoryEngine
-from fedhull.federation.consent import load_holdings
-from fedhull.federation.coordinator import run_study
-from fedhull.federation.frame import encoder_of
-from fedhull.federation.kit import Kit
-from fedhull.federation.site import Site
+from fedhull.kits.consent import give
+from fedhull.kits.kit import Kit
 from fedhull.learn.model import model_to_json
+from fedhull.protocol.drive import STEPS
+from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.server import ServerSession
+from fedhull.study.coordinator import run_study
+from fedhull.study.task import Source
 
 OBSERVATIONS = "observations.json"
-STEPS = ["advertise", "share", "upload", "confirm", "unmask", "publish"]
 
 
 class Watched:
@@ -33,19 +32,24 @@ class Watched:
         return replies, self.failed[kind]
 
 
-def observe(kit: Kit, make_engine, timeout: float) -> dict:
+def observe(kit: Kit, engine, timeout: float) -> dict:
     """Run the scenarios: a forged beginning, a stranger, a whole study, then everything again."""
-    session = ServerSession(kit.study, kit.identity)
-    engine = make_engine(session)
+    coordinator = kit.task.coordinator()
+    open_session = getattr(engine, "open_session", ServerSession)
+    session = open_session(
+        kit.study, coordinator.next_sum(), kit.identity, invited=sorted(kit.study.clients)
+    )
     forged = {name: raw[:-1] + bytes([raw[-1] ^ 1]) for name, raw in session.start().items()}
     seen = {"forged": answers(engine.step("advertise", forged, timeout))}
     seen["stranger"] = answers(engine.step("advertise", {"nobody": b"?"}, timeout))
     watched = Watched(engine)
-    outcome = run_study(session, watched, timeout)
-    seen["survivors"] = outcome.aggregate.survivors
+    outcome = run_study(
+        coordinator, watched, kit.identity, timeout, open_session=lambda *_, **__: session
+    )
+    seen["survivors"] = outcome.total.survivors
     seen["failures"] = {kind: failed for kind, failed in watched.failed.items() if failed}
     seen["model"] = model_to_json(outcome.model)
-    seen["counts"] = [outcome.correct, outcome.tested]
+    seen["counts"] = [outcome.counts.correct, outcome.counts.tested]
     seen["second"] = {
         kind: answers(engine.step(kind, messages, timeout))
         for kind, messages in watched.sent.items()
@@ -66,7 +70,7 @@ def check(seen: dict, kits, data, names_errors: bool = True) -> None:
     assert seen["survivors"] == sites
     assert seen["failures"] == {}
     assert seen["model"] == json.loads(json.dumps(model_to_json(expected.model)))
-    assert seen["counts"] == [expected.correct, expected.tested]
+    assert seen["counts"] == [expected.counts.correct, expected.counts.tested]
     assert seen["stranger"] == {"replies": [], "failures": {"nobody": "vanished"}}
     # nobody answers what the coordinator has not signed, and nobody answers anything twice
     if not names_errors:
@@ -80,23 +84,36 @@ def check(seen: dict, kits, data, names_errors: bool = True) -> None:
             assert seen["second"][kind]["failures"] == dict.fromkeys(sites, "OutOfTurn")
 
 
-def in_memory(kits, data, vanish=None):
+def agree(kits, name, data, **source):
+    """Consent of a site to a session over its data; its kit."""
+    kit = Kit.open(kits / name)
+    where = Source(str(data[name]), **source)
+    give(kit, where, kit.task.read(where), given_at="2026-01-01T00:00:00+00:00")
+    return kit
+
+
+def sites_in_memory(kits, data):
+    """The sites of these kits and data, in this process."""
+    opened = [Kit.open(kits / name) for name in data]
+    return [
+        kit.task.site(kit.name, kit.identity, kit.task.read(Source(str(data[kit.name]))))
+        for kit in opened
+    ]
+
+
+def in_memory(kits, data, vanish=None, engine=MemoryEngine):
     """The same study, keys and data, in the memory engine."""
     kit = Kit.open(kits / "server")
-    encoder = encoder_of(kit.folder, kit.study)
-    sites = [
-        Site(kit.study, name, Kit.open(kits / name).identity,
-             load_holdings(kit.study, str(data[name]), "label", encoder))
-        for name in kit.study.clients
-    ]  # fmt: skip
-    return run_study(ServerSession(kit.study, kit.identity), MemoryEngine(sites, vanish))
+    sites = sites_in_memory(kits, data)
+    made = engine(sites, vanish) if vanish else engine(sites)
+    return run_study(kit.task.coordinator(), made, kit.identity)
 
 
 def conduct_on_flare(controller, kit, run, engine, report):
     """In place of StudyController.conduct, in FLARE's server process."""
-    from fedhull.federation.participant import write_status
+    from fedhull.kits.results import write_status
 
-    seen = observe(kit, lambda session: engine, controller.timeout)
+    seen = observe(kit, engine, controller.timeout)
     results = kit.results(run)
     (results / OBSERVATIONS).write_text(json.dumps(seen))
     (results / "result.json").write_text("{}")

@@ -1,16 +1,12 @@
 """Small encoder studies: cells of a few types, an untrained encoder, kits, data files."""
 
 import numpy as np
+from conformance import agree, in_memory
 
 from fedhull.embed.autoencoder import AutoencoderEmbedder
 from fedhull.embed.cells import Cells
-from fedhull.engines.memory import MemoryEngine
-from fedhull.federation.consent import ask_for_training, load_training_cells
-from fedhull.federation.encoder_site import EncoderSite
-from fedhull.federation.encoder_study import run_encoder_study
-from fedhull.federation.kit import Kit
-from fedhull.federation.participant import start_of
-from fedhull.federation.provision import make_kits
+from fedhull.kits.provision import make_kits
+from fedhull.protocol.memory import MemoryEngine
 
 GENES = [f"gene-{i}" for i in range(40)]
 
@@ -44,19 +40,10 @@ def make_encoder_kits(folder, names, rounds=2):
     kits = make_kits(encoder_draft(names, rounds), folder / "kits", encoder=start).folder
     data = make_cell_files(folder, names)
     for name in names:
-        kit = Kit.open(kits / name)
-        cells = load_training_cells(str(data[name]))
-        ask_for_training(kit.study, cells, str(data[name]), None).give(kit)
+        agree(kits, name, data)
     return kits, data
 
 
-def encoder_in_memory(kits, data, engine=MemoryEngine, **options):
+def encoder_in_memory(kits, data, engine=MemoryEngine):
     """The study of these kits and data in the memory engine."""
-    server = Kit.open(kits / "server")
-    start = start_of(server, server.study)
-    sites = [
-        EncoderSite(server.study, name, Kit.open(kits / name).identity, start,
-                    load_training_cells(str(data[name])))
-        for name in server.study.clients
-    ]  # fmt: skip
-    return run_encoder_study(server.study, start, engine(sites, **options), server.identity)
+    return in_memory(kits, data, engine=engine)

@@ -6,12 +6,12 @@ from functools import cache
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from fedhull.engines.memory import MemoryEngine
 from fedhull.protocol.client import ClientSession
-from fedhull.protocol.hull_sum import HullContribution
 from fedhull.protocol.keys import Identity
+from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.server import ServerSession
-from fedhull.protocol.study import Geometry, Labels, Rules, Study
+from fedhull.study.hulls.sum import HullContribution, HullSummation
+from fedhull.study.study import Geometry, Labels, Rules, Study
 
 
 @cache
@@ -52,12 +52,16 @@ def make_client(study: Study, name: str, hulls, randomness=None) -> ClientSessio
     return ClientSession(study, name, identity(name), HullContribution(study, hulls), randomness)
 
 
+def make_server(study: Study, identity=None, session=None, invited=None) -> ServerSession:
+    return ServerSession(study, HullSummation(study), identity, session, invited)
+
+
 def make_parties(n: int, seed: int = 0, vanish=None, **options):
     """(server, engine, clients, hulls) of a fresh session."""
     study = make_study(n, **options)
     hulls = random_hulls(study, seed)
     clients = make_clients(study, hulls)
-    return ServerSession(study), MemoryEngine(clients.values(), vanish), clients, hulls
+    return make_server(study), MemoryEngine(clients.values(), vanish), clients, hulls
 
 
 def expected_hulls(clients, hulls, survivors) -> dict[int, list[int]]:

@@ -16,44 +16,28 @@ HOME = Path(fedhull.__file__).parent
 MODULES = sorted(m.name for m in pkgutil.walk_packages([str(HOME)], "fedhull."))
 
 # Each layer may import from itself and from the layers it names, and from no other.
+_BASE = {"disk", "errors", "progress", "registry"}
 MAY_IMPORT = {
     "errors": set(),
-    "disc": {"errors"},
-    "codes": {"disc", "errors"},
-    "protocol": {"codes", "disc", "errors"},
-    "embed": {"disc", "errors"},
-    "tl": {"disc", "embed", "errors"},
-    "data": {"disc", "embed", "errors"},
-    "learn": {"disc", "errors"},
-    "report": {"disc", "errors"},
-    "pl": {"disc", "errors", "report"},
-    "federation": {"data", "disc", "embed", "errors", "learn", "protocol", "report"},
-    "engines": {"federation", "data", "protocol", "errors"},
-    "simulation": {
-        "codes",
-        "data",
-        "disc",
-        "embed",
-        "engines",
-        "errors",
-        "federation",
-        "learn",
-        "protocol",
-        "report",
-    },
-    "reproduce": {"data", "disc", "errors", "learn", "report", "simulation"},
-    "bench": {
-        "codes",
-        "data",
-        "disc",
-        "embed",
-        "engines",
-        "errors",
-        "federation",
-        "protocol",
-        "simulation",
-    },
+    "progress": set(),
+    "disk": {"errors"},
+    "registry": {"errors"},
+    "disc": _BASE,
+    "codes": _BASE | {"disc"},
+    "protocol": _BASE | {"codes", "disc"},
+    "embed": _BASE | {"disc"},
+    "tl": _BASE | {"disc", "embed"},
+    "data": _BASE | {"disc", "embed"},
+    "learn": _BASE | {"disc"},
+    "study": _BASE | {"codes", "data", "disc", "embed", "learn", "protocol"},
 }
+MAY_IMPORT["report"] = _BASE | {"disc", "embed", "learn", "protocol", "study"}
+MAY_IMPORT["pl"] = _BASE | {"disc", "report"}
+MAY_IMPORT["kits"] = _BASE | {"protocol", "report", "study"}
+MAY_IMPORT["engines"] = _BASE | {"kits", "protocol", "study"}
+MAY_IMPORT["simulation"] = _BASE | {"data", "disc", "learn", "report", "study"}
+MAY_IMPORT["reproduce"] = _BASE | {"data", "disc", "learn", "report", "simulation"}
+MAY_IMPORT["bench"] = _BASE | {"codes", "data", "disc", "embed", "protocol", "simulation", "study"}
 MAY_IMPORT["cli"] = set(MAY_IMPORT)
 
 

@@ -4,16 +4,16 @@ import json
 from contextlib import suppress
 
 import pytest
-from conformance import OBSERVATIONS, check, observe
+from conformance import OBSERVATIONS, agree, check, observe, sites_in_memory
 from federations import Federation, draft, ended, make_data
 
-from fedhull.engines.files import FilesEngine, Steps, answer_files
-from fedhull.engines.memory import MemoryEngine
+from fedhull.engines.base import Options
+from fedhull.engines.files.engine import FilesEngine
+from fedhull.engines.files.runner import RUNNER as FILES
 from fedhull.errors import FedhullError, StillWaiting
-from fedhull.federation.consent import ask_for, load_holdings
-from fedhull.federation.kit import Kit
-from fedhull.federation.provision import make_kits
-from fedhull.federation.site import Site
+from fedhull.kits.kit import Kit
+from fedhull.kits.provision import make_kits
+from fedhull.protocol.memory import MemoryEngine
 
 NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
 
@@ -24,43 +24,48 @@ def parties(tmp_path):
     make_kits(draft(NAMES), tmp_path / "kits")
     data = make_data(tmp_path, NAMES)
     for name in NAMES:
-        kit = Kit.open(tmp_path / "kits" / name)
-        holdings = load_holdings(kit.study, str(data[name]), "label")
-        ask_for(kit.study, holdings, str(data[name]), "label").give(kit)
+        agree(tmp_path / "kits", name, data)
     return tmp_path / "kits", data
 
 
 def test_memory(parties):
     kits, data = parties
-    opened = [Kit.open(kits / name) for name in NAMES]
-    held = {k.name: load_holdings(k.study, str(data[k.name]), "label") for k in opened}
-    sites = [Site(k.study, k.name, k.identity, held[k.name]) for k in opened]
-    check(observe(Kit.open(kits / "server"), lambda session: MemoryEngine(sites), 1.0), kits, data)
+    engine = MemoryEngine(sites_in_memory(kits, data))
+    check(observe(Kit.open(kits / "server"), engine, 1.0), kits, data)
 
 
 class Carried:
     """The files engine with a diligent messenger: after each request every site is called once, and
     whoever has not replied then is left out."""
 
-    def __init__(self, mail, kits, session):
+    def __init__(self, mail, kits):
         self.mail, self.kits = mail, kits
-        self.session = session
+
+    def open_session(self, *agreed, **more):
+        self.session = FilesEngine(self.mail).open_session(*agreed, **more)
+        return self.session
+
+    def _engine(self, **options):
+        engine = FilesEngine(self.mail, **options)
+        engine.session = self.session
+        return engine
 
     def step(self, kind, messages, timeout):
         with suppress(StillWaiting):
-            return FilesEngine(self.mail, self.session, Steps(b"")).step(kind, messages)
+            return self._engine().step(kind, messages)
         for name in NAMES:
             with suppress(FedhullError):
-                answer_files(Kit.open(self.kits / name), self.mail, lambda sentence: None)
+                options = Options(mail=self.mail)
+                FILES.join(Kit.open(self.kits / name), options, lambda sentence: None)
         try:
-            return FilesEngine(self.mail, self.session, Steps(b""), go_on=True).step(kind, messages)
+            return self._engine(go_on=True).step(kind, messages)
         except StillWaiting:  # too few to go on with
             return {}, dict.fromkeys(messages, "vanished")
 
 
 def test_files(parties, tmp_path):
     kits, data = parties
-    seen = observe(Kit.open(kits / "server"), lambda s: Carried(tmp_path / "mail", kits, s), 1.0)
+    seen = observe(Kit.open(kits / "server"), Carried(tmp_path / "mail", kits), 1.0)
     check(seen, kits, data, names_errors=False)
 
 
@@ -75,7 +80,7 @@ def test_flower_on_an_in_process_grid(parties):
     grid = InProcessGrid([kits / name for name in NAMES])
     nodes = find_sites(grid, server.study, 5.0, lambda names: None)
     assert sorted(nodes) == NAMES
-    check(observe(server, lambda session: FlowerEngine(grid, nodes), 5.0), kits, data)
+    check(observe(server, FlowerEngine(grid, nodes), 5.0), kits, data)
 
 
 @pytest.mark.slow

@@ -12,8 +12,8 @@ from encoders import (
 )
 from federations import Federation, ended
 
-from fedhull.federation.kit import Kit
-from fedhull.federation.participant import coordinate
+from fedhull.kits.kit import Kit
+from fedhull.kits.participant import coordinate
 
 pytest.importorskip("jax", reason="the embed extra is not installed")
 NAMES = ["lab-a", "lab-b", "lab-c"]

@@ -4,15 +4,16 @@ import json
 import shutil
 
 import pytest
-from conformance import STEPS, in_memory
+from conformance import agree, in_memory
 from federations import draft, make_data
 
-from fedhull.engines.files import answer_files, serve_files, session_open, start_again
+from fedhull.engines.base import Options
+from fedhull.engines.files.runner import RUNNER as FILES
 from fedhull.errors import InvalidInput, StillWaiting
-from fedhull.federation.consent import ask_for, load_holdings
-from fedhull.federation.kit import Kit
-from fedhull.federation.provision import make_kits
+from fedhull.kits.kit import Kit
+from fedhull.kits.provision import make_kits
 from fedhull.learn.model import model_to_json
+from fedhull.protocol.drive import STEPS
 
 NAMES = ["lab-a", "lab-b", "lab-c"]
 
@@ -29,14 +30,13 @@ class Study:
             self.agree(name)
 
     def agree(self, name):
-        kit = Kit.open(self.kits / name)
-        data = str(self.data[name])
-        ask_for(kit.study, load_holdings(kit.study, data, "label"), data, "label").give(kit)
+        agree(self.kits, name, self.data)
 
     def serve(self, go_on=False, again=False):
         """True when the study is complete."""
         try:
-            serve_files(Kit.open(self.kits / "server"), self.mail, go_on, again, self.said.append)
+            options = Options(mail=self.mail, go_on=go_on, again=again)
+            FILES.serve(Kit.open(self.kits / "server"), options, self.said.append)
         except StillWaiting:
             return False
         return True
@@ -44,7 +44,7 @@ class Study:
     def answer(self, name):
         """True when the site has its model."""
         try:
-            answer_files(Kit.open(self.kits / name), self.mail, self.said.append)
+            FILES.join(Kit.open(self.kits / name), Options(mail=self.mail), self.said.append)
         except StillWaiting:
             return False
         return (self.results(name) / "model.json").exists()
@@ -97,7 +97,7 @@ def test_the_result_is_the_memory_engines(study):
 
 def test_no_secret_of_a_finished_session_is_left(study):
     study.until("upload")
-    assert session_open(Kit.open(study.kits / "lab-a"))
+    assert FILES.session_open(Kit.open(study.kits / "lab-a"))
     journal = study.results("lab-a") / "session.secret"
     assert journal.stat().st_mode & 0o077 == 0
     study.finish()
@@ -207,11 +207,11 @@ def test_a_site_that_missed_the_end_still_gets_the_model(study):
 def test_a_new_session_needs_a_new_consent(study):
     study.until("upload")
     study.serve(again=True)
-    start_again(Kit.open(study.kits / "lab-a"))
+    FILES.start_again(Kit.open(study.kits / "lab-a"))
     study.answer("lab-a")
     assert study.status("lab-a")["error"] == "NoConsent"
     for name in NAMES:
-        start_again(Kit.open(study.kits / name))
+        FILES.start_again(Kit.open(study.kits / name))
         study.agree(name)
     study.finish()
     assert study.model() == model_to_json(in_memory(study.kits, study.data).model)
@@ -229,7 +229,7 @@ def test_mail_of_an_earlier_session_does_not_disturb_a_new_one(study):
         if not path.exists():
             path.write_bytes(content)  # as a folder that is synced brings it back
     for name in NAMES:
-        start_again(Kit.open(study.kits / name))
+        FILES.start_again(Kit.open(study.kits / name))
         study.agree(name)
     study.finish()
     assert study.model() == model_to_json(in_memory(study.kits, study.data).model)

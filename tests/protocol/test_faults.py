@@ -14,11 +14,11 @@ from parties import (
     make_client,
     make_clients,
     make_parties,
+    make_server,
     make_study,
     random_hulls,
 )
 
-from fedhull.engines.memory import MemoryEngine
 from fedhull.errors import (
     BadIdentity,
     BadMessage,
@@ -29,10 +29,11 @@ from fedhull.errors import (
     OutOfTurn,
     ProtocolError,
 )
-from fedhull.federation.coordinator import aggregate
 from fedhull.protocol import messages as m
 from fedhull.protocol.client import ClientState
-from fedhull.protocol.server import ServerSession, Step
+from fedhull.protocol.drive import drive
+from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.server import Step
 
 STEPS = [step.value for step in Step if step is not Step.DONE]
 
@@ -57,8 +58,8 @@ def run(n=4, down=None, up=None, seed=0):
     study = make_study(n)
     hulls = random_hulls(study, seed)
     clients = make_clients(study, hulls)
-    server, engine = ServerSession(study), Tampering(clients.values(), down, up)
-    result = aggregate(server, engine)
+    server, engine = make_server(study), Tampering(clients.values(), down, up)
+    result = drive(server, engine)
     assert result.hulls == expected_hulls(clients, hulls, result.survivors)
     return server, engine, result
 
@@ -145,13 +146,13 @@ def test_a_client_with_another_study_file_is_refused():
     other = make_study(4, epsilon=0.4)
     clients["site-b"] = make_client(other, "site-b", [[1]])
     engine = Tampering(clients.values())
-    assert "site-b" not in aggregate(ServerSession(study), engine).survivors
+    assert "site-b" not in drive(make_server(study), engine).survivors
     assert engine.failures["BadMessage"] == 1
 
 
 def test_a_signature_by_a_stranger_is_refused():
     study = make_study(3)
-    server = ServerSession(study)
+    server = make_server(study)
     server.start()
     forged = m.encode_signed(
         m.Advertise(
@@ -187,8 +188,8 @@ def test_two_clients_with_one_identity_do_not_both_take_part():
     def up(kind, name, raw):
         return answers["advertise"] if (kind, name) == ("advertise", "site-b") else raw
 
-    server, engine = ServerSession(study), Tampering(clients.values(), down, up)
-    result = aggregate(server, engine)
+    server, engine = make_server(study), Tampering(clients.values(), down, up)
+    result = drive(server, engine)
     # the first process finds foreign keys under its name and leaves
     assert "site-b" not in result.survivors
     assert engine.failures["InconsistentView"] == 1
@@ -211,9 +212,9 @@ def lie(step, change, n=4):
         clients.values(),
         down=lambda kind, name, raw: change(study, name, raw) if kind == step else raw,
     )
-    server = ServerSession(study)
+    server = make_server(study)
     with pytest.raises(ProtocolError):
-        aggregate(server, engine)
+        drive(server, engine)
     assert server.aggregate is None
     return engine.failures, clients
 
@@ -289,7 +290,7 @@ def test_an_impossible_list_of_survivors_is_refused(survivors, failure):
     clients = make_clients(study, random_hulls(study, 0))
     change = only("confirm", "site-a", lambda raw: edit(raw, study, survivors=survivors))
     engine = Tampering(clients.values(), down=change)
-    aggregate(ServerSession(study), engine)
+    drive(make_server(study), engine)
     assert engine.failures == {failure: 1}
     assert clients["site-a"].state == ClientState.UPLOADED
 
@@ -308,7 +309,7 @@ def test_a_second_upload_or_a_second_unmasking_is_never_made():
     study = make_study(4)
     hulls = random_hulls(study, 0)
     clients = make_clients(study, hulls)
-    server, engine = ServerSession(study), MemoryEngine(clients.values())
+    server, engine = make_server(study), MemoryEngine(clients.values())
     outgoing, history = server.start(), []
     while outgoing:
         history.append(outgoing["site-a"])
@@ -332,15 +333,15 @@ def test_wrong_shares_are_noticed():
         return m.encode_signed(message, name, identity(name))
 
     # with four sites and a threshold of three, the honest three are enough
-    result = aggregate(ServerSession(study), Tampering(clients.values(), up=up))
+    result = drive(make_server(study), Tampering(clients.values(), up=up))
     assert result.hulls == expected_hulls(clients, hulls, result.survivors)
     # with one of them missing, nothing can be restored, and nothing is
     clients = make_clients(study, hulls)
-    server = ServerSession(study)
+    server = make_server(study)
     engine = Tampering(clients.values(), up=up)
     engine._vanish = {"unmask": {"site-d"}}
     with pytest.raises(BadShares, match="do not fit"):
-        aggregate(server, engine)
+        drive(server, engine)
     assert server.aggregate is None
 
 
@@ -357,8 +358,8 @@ def test_a_malformed_upload_costs_its_sender_the_study_and_nobody_else():
         message = msgspec.structs.replace(message, sums=b"\xff" * len(message.sums))
         return m.encode_signed(message, name, identity(name))
 
-    server = ServerSession(study)
-    result = aggregate(server, Tampering(clients.values(), up=up))
+    server = make_server(study)
+    result = drive(server, Tampering(clients.values(), up=up))
     assert result.hulls == expected_hulls(clients, hulls, ["site-b", "site-c", "site-d"])
     assert "malformed" in str(server.refused["site-a"])
 
@@ -375,8 +376,8 @@ def test_a_key_that_nothing_can_be_derived_from_is_refused_at_once():
         message = msgspec.structs.replace(message, mask_key=bytes(32))
         return m.encode_signed(message, name, identity(name))
 
-    server = ServerSession(study)
-    result = aggregate(server, Tampering(clients.values(), up=up))
+    server = make_server(study)
+    result = drive(server, Tampering(clients.values(), up=up))
     assert result.survivors == ["site-b", "site-c", "site-d"]
     assert "not a valid one" in str(server.refused["site-a"])
 
@@ -384,7 +385,7 @@ def test_a_key_that_nothing_can_be_derived_from_is_refused_at_once():
 def test_who_was_not_asked_is_not_heard():
     study = make_study(4)
     clients = make_clients(study, random_hulls(study, 0))
-    server, engine = ServerSession(study), MemoryEngine(clients.values())
+    server, engine = make_server(study), MemoryEngine(clients.values())
     outgoing = server.start()
     replies, _ = engine.step("advertise", outgoing)
     late = replies.pop("site-d")

@@ -10,7 +10,7 @@ from parties import make_parties, make_study
 
 from fedhull.errors import BadMessage, FedhullError, InvalidInput
 from fedhull.protocol import messages as m
-from fedhull.protocol.study import Study
+from fedhull.study.study import Study
 
 STUDY = make_study(3)
 

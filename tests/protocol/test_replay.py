@@ -1,11 +1,10 @@
 """Sessions can be taken up again: the same randomness and messages take the same course."""
 
 import pytest
-from parties import identity, make_client, make_clients, make_study, random_hulls
+from parties import identity, make_client, make_clients, make_server, make_study, random_hulls
 
 from fedhull.errors import BadIdentity, BadMessage
 from fedhull.protocol.keys import Randomness
-from fedhull.protocol.server import ServerSession
 
 
 def test_a_client_with_its_randomness_and_messages_gives_the_same_replies():
@@ -16,7 +15,7 @@ def test_a_client_with_its_randomness_and_messages_gives_the_same_replies():
     def client(name):
         return make_client(study, name, hulls[name], roots[name])
 
-    server, heard, said = ServerSession(study), {n: [] for n in hulls}, {n: [] for n in hulls}
+    server, heard, said = make_server(study), {n: [] for n in hulls}, {n: [] for n in hulls}
     outgoing = server.start()
     while outgoing:
         replies = {}
@@ -33,8 +32,8 @@ def test_a_client_with_its_randomness_and_messages_gives_the_same_replies():
 def test_a_server_with_its_session_and_replies_sends_the_same_messages():
     study = make_study(3)
     clients = make_clients(study, random_hulls(study, 2))
-    first = ServerSession(study, session=bytes(range(16)))
-    second = ServerSession(study, session=bytes(range(16)))
+    first = make_server(study, session=bytes(range(16)))
+    second = make_server(study, session=bytes(range(16)))
     outgoing = first.start()
     assert second.start() == outgoing
     while outgoing:
@@ -65,10 +64,10 @@ def test_a_client_takes_only_what_the_named_coordinator_has_signed():
     unsigned = type(study)(
         name=study.name, geometry=study.geometry, labels=study.labels, clients=study.clients
     )
-    good = ServerSession(study, identity("coordinator")).start()["site-a"]
+    good = make_server(study, identity("coordinator")).start()["site-a"]
     client = make_clients(study, hulls)["site-a"]
     with pytest.raises(BadMessage):
-        client.receive(ServerSession(unsigned).start()["site-a"])
+        client.receive(make_server(unsigned).start()["site-a"])
     for position in range(0, len(good), 7):
         bad = bytearray(good)
         bad[position] ^= 1
@@ -81,4 +80,4 @@ def test_a_client_cannot_pass_for_the_coordinator():
     study = signed_study()
     for stranger in (None, identity("site-b")):
         with pytest.raises(BadIdentity, match="coordinator"):
-            ServerSession(study, stranger)
+            make_server(study, stranger)

@@ -7,11 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from parties import expected_hulls, identity, make_clients, make_parties, make_study, random_hulls
+from parties import (
+    expected_hulls,
+    identity,
+    make_clients,
+    make_parties,
+    make_server,
+    make_study,
+    random_hulls,
+)
 from scipy import stats
 
 from fedhull.codes.power_sums import power_sums
-from fedhull.engines.memory import MemoryEngine
 from fedhull.errors import (
     BadIdentity,
     BelowThreshold,
@@ -19,12 +26,12 @@ from fedhull.errors import (
     SyndromeUndecodable,
     UnknownLabelSum,
 )
-from fedhull.federation.coordinator import aggregate
 from fedhull.protocol import messages as m
 from fedhull.protocol.client import ClientSession, ClientState
-from fedhull.protocol.hull_sum import HullContribution
+from fedhull.protocol.drive import drive
 from fedhull.protocol.masking import pairwise_mask, self_mask
-from fedhull.protocol.server import ServerSession
+from fedhull.protocol.memory import MemoryEngine
+from fedhull.study.hulls.sum import HullContribution
 
 STEPS = ["advertise", "share", "upload", "confirm", "unmask"]
 
@@ -42,7 +49,7 @@ def test_the_server_decodes_exactly_the_clients_hulls(n, classes, epsilon, code,
         n, seed=seed, classes=classes, epsilon=epsilon, code=code
     )
     try:
-        result = aggregate(server, engine)
+        result = drive(server, engine)
     except UnknownLabelSum:
         # twelve labels are the most that this code can tell apart in one bin
         meet = Counter(j for sites in hulls.values() for bins in sites for j in bins)
@@ -63,10 +70,10 @@ def test_any_subset_up_to_the_threshold_may_vanish_at_any_step(n, step):
             server, engine, clients, hulls = make_parties(n, vanish={step: gone})
             if n - size < threshold:
                 with pytest.raises(BelowThreshold, match=f"step '{step}'"):
-                    aggregate(server, engine)
+                    drive(server, engine)
                 assert server.aggregate is None
                 continue
-            result = aggregate(server, engine)
+            result = drive(server, engine)
             # who vanishes after the upload is still in the sum
             left = set(names) if step in ("confirm", "unmask") else set(names) - set(gone)
             assert result.survivors == sorted(left)
@@ -82,15 +89,15 @@ def test_clients_may_vanish_at_several_steps(drops, seed):
     server, engine, clients, hulls = make_parties(7, seed=seed, vanish=vanish)
     if sum(map(len, vanish.values())) > 2:
         with pytest.raises(BelowThreshold):
-            aggregate(server, engine)
+            drive(server, engine)
     else:
-        result = aggregate(server, engine)
+        result = drive(server, engine)
         assert result.hulls == expected_hulls(clients, hulls, result.survivors)
 
 
 def test_vanished_clients_leave_no_trace_in_the_sum():
     server, engine, clients, hulls = make_parties(5, vanish={"upload": ["site-c"]})
-    vector = aggregate(server, engine).vector
+    vector = drive(server, engine).vector
     coding = server.study.coding
     expected: Counter = Counter()
     for name in set(clients) - {"site-c"}:
@@ -102,7 +109,7 @@ def test_vanished_clients_leave_no_trace_in_the_sum():
 
 def test_the_result_reaches_everybody_who_uploaded():
     server, engine, clients, _ = make_parties(4, vanish={"share": ["site-b"]})
-    aggregate(server, engine)
+    drive(server, engine)
     _, failures = engine.step("publish", server.publish(b"model"))
     assert not failures
     assert {n for n, c in clients.items() if c.result == b"model"} == set(clients) - {"site-b"}
@@ -114,7 +121,7 @@ def test_too_many_labels_in_a_bin_end_with_the_remedy():
     hulls = {name: [[7], [7]] for name in study.clients}
     engine = MemoryEngine(make_clients(study, hulls).values())
     with pytest.raises(UnknownLabelSum, match="larger h"):
-        aggregate(ServerSession(study), engine)
+        drive(make_server(study), engine)
 
 
 def test_a_client_that_fills_more_bins_than_it_announced_spoils_nothing_silently():
@@ -124,7 +131,7 @@ def test_a_client_that_fills_more_bins_than_it_announced_spoils_nothing_silently
     announced.vector = filled.vector
     clients["site-a"]._contribution = announced
     with pytest.raises(SyndromeUndecodable, match="filled more bins"):
-        aggregate(server, engine)
+        drive(server, engine)
     assert server.aggregate is None
 
 
@@ -158,7 +165,7 @@ def test_an_identity_that_is_not_on_the_roster_cannot_join():
 
 def uploads_of_session(n, seed=0, **options):
     server, engine, clients, hulls = make_parties(n, seed=seed, **options)
-    aggregate(server, engine)
+    drive(server, engine)
     return server, clients, hulls
 
 
@@ -211,7 +218,7 @@ def test_which_client_holds_which_labels_is_independent_of_who_it_is():
     for _ in range(300):
         hulls = {"site-a": [[1]], "site-b": [[2]], "site-c": [[3]]}
         engine = MemoryEngine(make_clients(study, hulls).values())
-        result = aggregate(ServerSession(study), engine)
+        result = drive(make_server(study), engine)
         counts[next(label for label, bins in result.hulls.items() if bins == [1])] += 1
     assert stats.chisquare([counts[label] for label in range(6)]).pvalue > 1e-4
 
@@ -221,7 +228,7 @@ def test_exchanging_two_clients_data_changes_nothing_that_the_server_can_see():
 
     def shape_of_view(hulls):
         study = make_study(3, epsilon=0.1)
-        server = ServerSession(study)
+        server = make_server(study)
         engine = MemoryEngine(make_clients(study, hulls).values())
         seen, outgoing = [], server.start()
         while outgoing:
@@ -245,7 +252,7 @@ def test_a_site_may_fill_as_many_bins_as_the_study_allows():
         name: [list(range(1 + 200 * i, 102 + 200 * i))] for i, name in enumerate(study.clients)
     }
     clients = make_clients(study, hulls)
-    result = aggregate(ServerSession(study), MemoryEngine(clients.values()))
+    result = drive(make_server(study), MemoryEngine(clients.values()))
     assert result.hulls == expected_hulls(clients, hulls, result.survivors)
 
 
@@ -260,7 +267,7 @@ def test_labels_that_are_not_ones_own_are_noticed(code):
 
     contribution.vector = borrow
     with pytest.raises((UnknownLabelSum, SyndromeUndecodable)):
-        aggregate(server, engine)
+        drive(server, engine)
 
 
 def test_two_sessions_share_no_key_and_no_upload():
@@ -268,9 +275,9 @@ def test_two_sessions_share_no_key_and_no_upload():
     hulls = random_hulls(study, 0)
     seen = []
     for _ in range(2):
-        server = ServerSession(study)
+        server = make_server(study)
         engine = MemoryEngine(make_clients(study, hulls).values())
-        aggregate(server, engine)
+        drive(server, engine)
         seen.append((server._session, server._uploads["site-a"].tolist()))
     assert seen[0][0] != seen[1][0]
     assert seen[0][1] != seen[1][1]

@@ -7,8 +7,8 @@ from parties import make_parties
 from scipy import stats
 
 from fedhull.errors import OutOfTurn
-from fedhull.federation.coordinator import aggregate
 from fedhull.protocol import messages as m
+from fedhull.protocol.drive import drive
 from fedhull.protocol.masking import TALLY_FIELD
 
 COUNTS = st.integers(0, 10**6)
@@ -16,7 +16,7 @@ COUNTS = st.integers(0, 10**6)
 
 def published(n, vanish=None, seed=0):
     server, engine, clients, _ = make_parties(n, seed=seed, vanish=vanish)
-    aggregate(server, engine)
+    drive(server, engine)
     outgoing = server.publish(b"{}")
     replies, _ = engine.step("publish", outgoing)
     assert replies == {}  # a bare session has nothing to count
@@ -70,7 +70,7 @@ def test_a_client_tells_its_counts_once():
 )
 def test_a_client_tells_nothing_unless_enough_survivors_are_asked_with_it(evaluators):
     server, engine, clients, _ = make_parties(5, vanish={"upload": ["site-e"]})
-    aggregate(server, engine)
+    drive(server, engine)
     header = {"study": server.study.hash, "session": server._session}
     message = m.Publish(**header, result=b"", evaluators=evaluators)
     clients["site-a"].receive(m.encode_to_client(message, None))

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from conformance import agree
 from federations import draft, make_data
 
 from fedhull import make_tree, simulate
-from fedhull.federation.consent import ask_for, load_holdings
-from fedhull.federation.kit import Kit
-from fedhull.federation.participant import SiteRun, coordinate
-from fedhull.federation.provision import make_kits
+from fedhull.kits.kit import Kit
+from fedhull.kits.participant import SiteRun, coordinate
+from fedhull.kits.provision import make_kits
 
 NAMES = ["lab-a", "lab-b", "lab-c"]
 HOSTILE = {
@@ -49,11 +49,9 @@ def federated(tmp_path_factory):
     folder = tmp_path_factory.mktemp("study")
     kits = make_kits(draft(NAMES), folder / "kits").folder
     runs = {}
-    for name, file in make_data(folder, NAMES).items():
-        kit = Kit.open(kits / name)
-        holdings = load_holdings(kit.study, str(file), "label")
-        ask_for(kit.study, holdings, str(file), "label").give(kit)
-        runs[name] = SiteRun(kit, "run")
+    data = make_data(folder, NAMES)
+    for name in NAMES:
+        runs[name] = SiteRun(agree(kits, name, data), "run")
     server = Kit.open(kits / "server")
     coordinate(server, "run", InThisProcess(runs), 60.0, lambda progress: None)
     return {name: kits / name / "results" / "run" for name in ("server", *NAMES)}

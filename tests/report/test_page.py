@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from fedhull.cli.app import app
 from fedhull.errors import InvalidInput
-from fedhull.federation.report import write_report
+from fedhull.kits.results import write_report
 from fedhull.report import html, words
 from fedhull.report.content import (
     AnyPage,

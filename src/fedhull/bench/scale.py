@@ -6,15 +6,13 @@ from typing import Any
 import numpy as np
 
 from fedhull.bench.timing import peak_memory_mb
-from fedhull.progress import Progress, Report, ignore
+from fedhull.progress import Progress
 from fedhull.study.draft import draft_study, site_name
 from fedhull.study.hulls.holdings import HullHoldings
 from fedhull.study.rehearsal import rehearse
 
 
-def bench_scale(
-    clients: int, corners: int = 20, epsilon: float = 0.1, report: Report = ignore
-) -> dict[str, Any]:
+def bench_scale(clients: int, corners: int = 20, epsilon: float = 0.1) -> dict[str, Any]:
     """Seconds of each step for one site and for the server, bytes, and memory, with two classes of
     so many corners together at each site. Nobody shares work here: a site's seconds are the step's
     seconds divided by the number of sites."""
@@ -37,7 +35,6 @@ def bench_scale(
 
     def note(progress: Progress) -> None:
         steps[progress.step] = progress.seconds
-        report(progress)
 
     begin = perf_counter()
     outcome = rehearse(study, holdings, report=note).outcome

@@ -149,10 +149,10 @@ def scale(
         if json:
             status.stop()
         bench_scale(3, corners)  # once unmeasured, for the compiler
-        rows = [
-            bench_scale(n, corners, report=lambda p, n=n: status.update(f"{n} sites: {p.step}"))
-            for n in clients
-        ]
+        rows = []
+        for n in clients:
+            status.update(f"{n} sites")
+            rows.append(bench_scale(n, corners))
     if json:
         print_json({"scale": rows})
         return

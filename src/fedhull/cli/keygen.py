@@ -16,8 +16,8 @@ def keygen(
     json: JsonFlag = False,
 ) -> None:
     """Make an identity key: a private file that stays here, a public line for the study."""
-    from fedhull.protocol.keys import Identity
     from fedhull.protocol.agreement import check_name
+    from fedhull.protocol.keys import Identity
 
     path = folder / f"{check_name(name)}.key"
     identity = Identity.generate()

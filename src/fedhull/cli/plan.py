@@ -18,10 +18,12 @@ def plan(
     ] = None,
     epsilon: Annotated[float, typer.Option(help="Width of a bin, ε.")] = 0.01,
     radius: Annotated[float, typer.Option(help="All points lie within this radius, R.")] = 0.95,
-    curvature: Annotated[float, typer.Option(help="k; the space has curvature −k.")
-    ] = default_of("curvature"),
-    label_code: Annotated[str, typer.Option(help="auto, binary or bose-chowla:H.")
-    ] = default_of("label_code"),
+    curvature: Annotated[float, typer.Option(help="k; the space has curvature −k.")] = default_of(
+        "curvature"
+    ),
+    label_code: Annotated[str, typer.Option(help="auto, binary or bose-chowla:H.")] = default_of(
+        "label_code"
+    ),
     corners: Annotated[
         int, typer.Option(min=1, help="Bins that a site fills, if there is no --data.")
     ] = 100,

@@ -48,8 +48,8 @@ def _points_for(model: Path, data: str, label: str, encoder: Path | None) -> "np
     from fedhull.data.files import load_points, open_h5ad
     from fedhull.embed.annotated import made_by
     from fedhull.embed.embedder import load_cell_embedder
-    from fedhull.study.frame import place_points
     from fedhull.learn.model import encoder_of_model
+    from fedhull.study.frame import place_points
 
     wanted = encoder_of_model(model)
     if encoder is not None:

@@ -44,15 +44,21 @@ def simulate(
     guard: Annotated[
         str, typer.Option(help="none, or parts joined by +: edit, trim:F, or one you installed.")
     ] = default_of("guard"),
-    label_code: Annotated[str, typer.Option(help="auto, binary or bose-chowla:H.")] = default_of("label_code"),
-    partition: Annotated[str, typer.Option(help="iid, dirichlet:A or column:NAME.")] = Experiment.partition,
+    label_code: Annotated[str, typer.Option(help="auto, binary or bose-chowla:H.")] = default_of(
+        "label_code"
+    ),
+    partition: Annotated[
+        str, typer.Option(help="iid, dirichlet:A or column:NAME.")
+    ] = Experiment.partition,
     switch_labels: Annotated[
         bool, typer.Option("--switch-labels", help="Every site numbers its classes its own way.")
     ] = False,
     trials: Annotated[int, typer.Option(help="How often, with other seeds.")] = Experiment.trials,
-    seed: Annotated[int, typer.Option(help="Seed of every random choice but keys.")
+    seed: Annotated[
+        int, typer.Option(help="Seed of every random choice but keys.")
     ] = Experiment.seed,
-    test_size: Annotated[float, typer.Option(help="Share of points kept for testing.")
+    test_size: Annotated[
+        float, typer.Option(help="Share of points kept for testing.")
     ] = Experiment.test_size,
     split_seed: Annotated[
         int | None, typer.Option(help="Use this one split in all trials.")

@@ -4,8 +4,8 @@ Encoder: prepared features → hidden layer → mean and σ of a wrapped normal 
 map at the origin → hidden layer → every gene. Fitting needs JAX; placing cells does not.
 
 In a federation, everybody starts from the same `AutoencoderEmbedder.untrained(genes, counts)`; a
-site's round is `train(e.weights, e.observe(cells), e, epochs, seed)[0]`, and `e.with_weights(mean)` is
-the embedder of the averaged weights.
+site's round is `train(e.weights, e.observe(cells), e, epochs, seed)`, and `e.with_weights(mean)`
+is the embedder of the averaged weights.
 """
 
 import copy

@@ -18,7 +18,6 @@ from fedhull.embed.cells import Cells, Preparation
 from fedhull.errors import InvalidInput
 from fedhull.progress import Report, ignore
 
-
 FORMAT, VERSION = "fedhull-embedder", 1
 _HEADER = "header"
 
@@ -71,9 +70,7 @@ class CellEmbedder(Embedder):
 
     preparation: Preparation
 
-    def fit(
-        self, cells: Cells, labels: np.ndarray | None = None, report: Report = ignore
-    ) -> Self:
+    def fit(self, cells: Cells, labels: np.ndarray | None = None, report: Report = ignore) -> Self:
         """Learn where cells go. With `labels` the result is supervised, and says so."""
         self.fit_transform(cells, labels, report)
         return self

@@ -51,6 +51,7 @@ class Runner(ABC):
 
     def check(self, task: Task) -> None:
         """InvalidInput if the engine cannot run a study with this task."""
+        return
 
     @abstractmethod
     def provision(self, kits: Kits, host: str, port: int) -> None:
@@ -71,6 +72,7 @@ class Runner(ABC):
 
     def start_again(self, kit: Kit) -> None:
         """Put an earlier session of a site aside, where an engine keeps one."""
+        return
 
     def after_join(self, kit: Kit) -> None:
         """Clean up when `join` has ended, well or not: a consent that was not used is withdrawn."""

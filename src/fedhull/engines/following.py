@@ -18,7 +18,7 @@ _CONNECT_SECONDS = 5.0
 
 
 def new_lines(log: Path, known: int) -> list[dict[str, Any]]:
-    """The entries of a log of JSON lines after the first `known`; a line half written is not one."""
+    """The entries of a log of JSON lines after the first `known`; half a line is none."""
     text = log.read_text() if log.exists() else ""
     whole = text[: text.rfind("\n") + 1].splitlines()
     return [json.loads(line) for line in whole[known:]]

@@ -89,9 +89,7 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
     def hash(self) -> bytes:
         """SHA-256 over what the study says, not over how the file is laid out."""
         # in a rehearsal a part may be an object instead of a name: then what it says of itself
-        return digest(
-            b"fedhull study", msgspec.json.encode(_plain(self), order="sorted")
-        )
+        return digest(b"fedhull study", msgspec.json.encode(_plain(self), order="sorted"))
 
     @property
     def threshold(self) -> int:

@@ -24,10 +24,10 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from fedhull.errors import BadIdentity, BadMessage
+from fedhull.protocol.agreement import Agreement, Name
 from fedhull.protocol.keys import Identity, digest, verify
 from fedhull.protocol.masking import TALLY_FIELD, TALLY_SIZE
 from fedhull.protocol.shares import SHARE_BYTES
-from fedhull.protocol.agreement import Agreement, Name
 
 VERSION = 1
 T = TypeVar("T")

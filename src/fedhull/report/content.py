@@ -207,6 +207,9 @@ class SimulationPage(HullPage, frozen=True, kw_only=True, tag="simulation"):
     tradeoff: list[Tradeoff] = []
 
 
+AnyHullPage = CoordinatorPage | SitePage | SimulationPage
+
+
 class EncoderRound(_Part, frozen=True, kw_only=True):
     """A round of an encoder study: sites in its sum, their mean loss per cell and gene, and what
     only one side knows: their cells together, or the site's own loss."""
@@ -243,9 +246,7 @@ class EncoderSitePage(EncoderPage, frozen=True, kw_only=True, tag="encoder-site"
         return True
 
 
-AnyPage = (
-    CoordinatorPage | SitePage | SimulationPage | EncoderCoordinatorPage | EncoderSitePage
-)
+AnyPage = AnyHullPage | EncoderCoordinatorPage | EncoderSitePage
 
 
 def page_to_json(page: AnyPage) -> dict[str, Any]:

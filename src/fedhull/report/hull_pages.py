@@ -162,5 +162,3 @@ def _fullest_bin(outcome: HullOutcome) -> SharedBin:
         labels=labels_in[fullest],
         codes=[str(codes[label]) for label in labels_in[fullest]],
     )
-
-

@@ -1,4 +1,4 @@
-"""What a page says in words, and the numbers that its script computes with, for each kind of page."""
+"""What a page says in words, and the numbers its script computes with, for each kind of page."""
 
 from functools import singledispatch
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from fedhull.report import encoder_words, words
-from fedhull.report.content import EncoderPage, HullPage, Page
+from fedhull.report.content import AnyHullPage, EncoderPage, HullPage, Page
 from fedhull.report.steps import steps
 
 
@@ -16,8 +16,8 @@ def narrate(page: Page) -> dict[str, Any]:
     raise TypeError(f"there are no words for a {type(page).__name__}")
 
 
-@narrate.register
-def _(page: HullPage) -> dict[str, Any]:
+@narrate.register(HullPage)
+def _(page: AnyHullPage) -> dict[str, Any]:
     quantizer = page.space.quantizer
     added: dict[str, Any] = {
         "space": msgspec.to_builtins(page.space)

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from fedhull.report.content import HullPage, CoordinatorPage, SitePage
+from fedhull.report.content import AnyHullPage, CoordinatorPage, SitePage
 from fedhull.report.words import size
 
 
-def steps(page: HullPage) -> list[dict[str, Any]]:
+def steps(page: AnyHullPage) -> list[dict[str, Any]]:
     """For each step: which picture, a title, a paragraph, the numbers that matter."""
     return [
         _hull(page), _bins(page), _codes(page), _sums(page),
@@ -18,7 +18,7 @@ def _step(picture: str, title: str, words: str, *facts: tuple[str, str]) -> dict
     return {"picture": picture, "title": title, "words": words, "facts": facts}
 
 
-def _hull(page: HullPage) -> dict[str, Any]:
+def _hull(page: AnyHullPage) -> dict[str, Any]:
     facts = []
     if isinstance(page, SitePage):
         facts = [
@@ -40,7 +40,7 @@ def _hull(page: HullPage) -> dict[str, Any]:
     )
 
 
-def _bins(page: HullPage) -> dict[str, Any]:
+def _bins(page: AnyHullPage) -> dict[str, Any]:
     return _step(
         "bins",
         "Corners become bins",
@@ -53,7 +53,7 @@ def _bins(page: HullPage) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def _codes(page: HullPage) -> dict[str, Any]:
+def _codes(page: AnyHullPage) -> dict[str, Any]:
     sums = page.sums
     return _step(
         "codes",
@@ -67,7 +67,7 @@ def _codes(page: HullPage) -> dict[str, Any]:
     )
 
 
-def _sums(page: HullPage) -> dict[str, Any]:
+def _sums(page: AnyHullPage) -> dict[str, Any]:
     facts = [(f"{page.sums.n_sums:,}", f"power sums of {page.sums.field_bits} bits, by each site")]
     if page.bytes_up is not None:
         whose = "you" if isinstance(page, SitePage) else "a site, at most,"
@@ -82,7 +82,7 @@ def _sums(page: HullPage) -> dict[str, Any]:
     )
 
 
-def _decoded(page: HullPage) -> dict[str, Any]:
+def _decoded(page: AnyHullPage) -> dict[str, Any]:
     if isinstance(page, SitePage):
         facts = [(f"{len(page.hulls):,}", "of the hulls are yours")]
     else:
@@ -100,7 +100,7 @@ def _decoded(page: HullPage) -> dict[str, Any]:
     )
 
 
-def _grouped(page: HullPage) -> dict[str, Any]:
+def _grouped(page: AnyHullPage) -> dict[str, Any]:
     return _step(
         "grouped",
         "Hulls find their classes",
@@ -112,7 +112,7 @@ def _grouped(page: HullPage) -> dict[str, Any]:
     )
 
 
-def _boundary(page: HullPage) -> dict[str, Any]:
+def _boundary(page: AnyHullPage) -> dict[str, Any]:
     return _step(
         "boundary",
         "A classifier for everybody",

@@ -1,6 +1,6 @@
 """What a data-protection officer reads first, exactly as strong as the threat model says it."""
 
-from fedhull.report.content import HullPage, CoordinatorPage, SimulationPage, SitePage
+from fedhull.report.content import AnyHullPage, CoordinatorPage, SimulationPage, SitePage
 
 DESCRIPTIONS = {
     "FL": "FL, federated",
@@ -53,7 +53,7 @@ SMALL_COHORT = (
 _MUCH = 0.5
 
 
-def kicker(page: HullPage) -> str:
+def kicker(page: AnyHullPage) -> str:
     """What kind of page this is."""
     if isinstance(page, SitePage):
         return f"Study report for {page.name}"
@@ -62,7 +62,7 @@ def kicker(page: HullPage) -> str:
     return "Report of a simulated study"
 
 
-def lead(page: HullPage) -> str:
+def lead(page: AnyHullPage) -> str:
     """The study in two sentences."""
     if isinstance(page, SitePage):
         return (
@@ -80,7 +80,7 @@ def lead(page: HullPage) -> str:
     )
 
 
-def figures(page: HullPage) -> list[dict[str, str]]:
+def figures(page: AnyHullPage) -> list[dict[str, str]]:
     """The numbers at the top: value, what it is, a note."""
     shown = [_sent(page), _bins(page), _bytes(page), _accuracy(page)]
     if not isinstance(page, SitePage):
@@ -88,7 +88,7 @@ def figures(page: HullPage) -> list[dict[str, str]]:
     return [figure for figure in shown if figure]
 
 
-def seen(page: HullPage) -> list[str]:
+def seen(page: AnyHullPage) -> list[str]:
     """What the server could see."""
     found = list(SEEN)
     found.insert(2, SUM.format(threshold=page.threshold))
@@ -101,12 +101,12 @@ def seen(page: HullPage) -> list[str]:
     return found
 
 
-def hidden(page: HullPage) -> list[str]:
+def hidden(page: AnyHullPage) -> list[str]:
     """What the server could not see, on its own."""
     return [*HIDDEN, HIDDEN_IF_ONE_VANISHED] if page.n_gone else list(HIDDEN)
 
 
-def unprotected(page: HullPage) -> list[str]:
+def unprotected(page: AnyHullPage) -> list[str]:
     """What nobody should believe to be protected."""
     cohort = [SMALL_COHORT] if page.n_in_sum == 2 else []
     own = [OWN_RESULT] if isinstance(page, SitePage) else []
@@ -130,7 +130,7 @@ def figure(value: str, label: str, note: str = "") -> dict[str, str]:
     return {"value": value, "label": label, "note": note}
 
 
-def _sites(page: HullPage) -> dict[str, str]:
+def _sites(page: AnyHullPage) -> dict[str, str]:
     return figure(
         f"{page.n_in_sum} of {len(page.sites)}",
         "sites in the sum",
@@ -138,7 +138,7 @@ def _sites(page: HullPage) -> dict[str, str]:
     )
 
 
-def _sent(page: HullPage) -> dict[str, str]:
+def _sent(page: AnyHullPage) -> dict[str, str]:
     if isinstance(page, CoordinatorPage):
         return figure(
             f"{page.points_sent:,}",
@@ -154,12 +154,12 @@ def _sent(page: HullPage) -> dict[str, str]:
     return figure(f"{page.points_sent:,} of {total:,}", f"{whose} ({share:.1%})", "; ".join(notes))
 
 
-def _bins(page: HullPage) -> dict[str, str]:
+def _bins(page: AnyHullPage) -> dict[str, str]:
     note = f"{page.space.quantizer.n_bins:,} bins within radius {page.space.radius:.6g}"
     return figure(f"ε = {page.space.epsilon:g}", "width of a bin", note)
 
 
-def _bytes(page: HullPage) -> dict[str, str]:
+def _bytes(page: AnyHullPage) -> dict[str, str]:
     if page.bytes_up is None:
         return {}
     down = f"{size(page.bytes_down)} down" if page.bytes_down is not None else ""
@@ -167,7 +167,7 @@ def _bytes(page: HullPage) -> dict[str, str]:
     return figure(size(page.bytes_up), whose, down)
 
 
-def _accuracy(page: HullPage) -> dict[str, str]:
+def _accuracy(page: AnyHullPage) -> dict[str, str]:
     if isinstance(page, SimulationPage):
         score = page.scores[0]
         interval = f" ± {score.ci95:.1f}" if score.trials > 1 else ""

@@ -108,9 +108,7 @@ def run_study(
         metered.failures |= {name: type(why).__name__ for name, why in session.refused.items()}
         if title:
             missing = {name: metered.failures[name] for name in invited if name in metered.failures}
-            report(
-                Progress(title, len(outgoing), len(invited), missing, perf_counter() - begin)
-            )
+            report(Progress(title, len(outgoing), len(invited), missing, perf_counter() - begin))
         # who has not heard what the next sum starts from cannot take part in it
         invited = [name for name in sorted(outgoing) if name not in lost]
     record = Record(metered.failures, metered.bytes_up, metered.bytes_down, metered.seconds)

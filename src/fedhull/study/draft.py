@@ -88,4 +88,3 @@ def _defaults(table: type) -> dict[str, Any]:
         for field in msgspec.structs.fields(table)
         if field.default is not msgspec.NODEFAULT
     }
-

@@ -86,6 +86,4 @@ class Site(ABC):
 
     def _next_session(self) -> ClientSession:
         randomness = self._randomness.branch(f"sum {self.sums_done + 1}")
-        return ClientSession(
-            self.study, self.name, self._identity, self.contribution(), randomness
-        )
+        return ClientSession(self.study, self.name, self._identity, self.contribution(), randomness)

@@ -58,8 +58,8 @@ def _at_server(step_of_engine):
 # FLARE's job processes only: nothing else talks in a study
 if WHAT and any(name.endswith(("worker_process", "runner_process")) for name in sys.orig_argv):
     from fedhull.engines.nvflare.controller import FlareEngine, StudyController
-    from fedhull.federation.participant import SiteRun
-    from fedhull.federation.site import Site
+    from fedhull.kits.participant import SiteRun
+    from fedhull.study.site import Site
 
     SiteRun.answer = _at_site(SiteRun.answer)
     Site.receive = _in_site(Site.receive)

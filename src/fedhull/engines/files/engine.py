@@ -3,14 +3,16 @@
 import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from fedhull.engines.files.mail import path_of, unwrap, wrap
 from fedhull.errors import FedhullError, StillWaiting
+from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.drive import PUBLISH, STEPS, Answers
+from fedhull.protocol.keys import Identity
 from fedhull.protocol.server import ServerSession
+from fedhull.protocol.summation import Summation
 
 Say = Callable[[str], None]
 
@@ -42,17 +44,19 @@ class FilesEngine:
         self._mail, self._steps = mail, steps or Steps(secrets.token_bytes(16))
         self._save, self._go_on, self._say = save, go_on, say
         self._position = 0
-        self._session: ServerSession | None = None
+        self.session: ServerSession | None = None
         save(self._steps)
 
-    def open_session(self, *agreed: Any, **more: Any) -> ServerSession:
+    def open_session(
+        self, study: Agreement, summation: Summation, identity: Identity | None, invited: list[str]
+    ) -> ServerSession:
         """A session with the number that this engine's journal has for it; the replies are its."""
-        self._session = ServerSession(*agreed, session=self._steps.session, **more)
-        return self._session
+        self.session = ServerSession(study, summation, identity, self._steps.session, invited)
+        return self.session
 
     def step(self, kind: str, messages: Mapping[str, bytes], timeout: float = 0.0) -> Answers:
         """What this step has gone on with, if it has; else what has arrived, if that is all."""
-        assert self._session is not None
+        assert self.session is not None
         position = self._position
         self._position += 1
         if position < len(self._steps.taken):
@@ -62,16 +66,16 @@ class FilesEngine:
         replies: dict[str, bytes] = {}
         failures: dict[str, str] = {}
         for name in messages:
-            if kind == PUBLISH and not self._session.expects(name):
+            if kind == PUBLISH and not self.session.expects(name):
                 continue  # gets the model, and is asked for nothing
             try:
-                replies[name] = self._read(self._session, name, kind)
+                replies[name] = self._read(self.session, name, kind)
             except StillWaiting:
                 failures[name] = "vanished"
             except FedhullError as problem:
                 failures[name] = type(problem).__name__
                 self._say(f"{name}: {problem}")
-        threshold = self._session.study.threshold
+        threshold = self.session.study.threshold
         enough = len(replies) >= threshold or kind == PUBLISH
         if failures and not (self._go_on and enough):
             raise StillWaiting(

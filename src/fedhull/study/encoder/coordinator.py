@@ -89,9 +89,7 @@ class EncoderCoordinator(Coordinator):
     def take(self, opened: WeightedTotal, seconds: float) -> Publication:
         """The mean."""
         self._mean = RoundMean.from_vector(opened.total.mean)
-        self._rounds.append(
-            Round(opened.survivors, opened.total.weight, self._mean.loss, seconds)
-        )
+        self._rounds.append(Round(opened.survivors, opened.total.weight, self._mean.loss, seconds))
         return Publication(self._mean.to_bytes())
 
     def outcome(self, record: Record, counts: Counts) -> EncoderOutcome:

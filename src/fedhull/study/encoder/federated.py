@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from fedhull.embed.autoencoder import AutoencoderEmbedder
 from fedhull.embed.cells import Cells
 from fedhull.progress import Report, ignore
+from fedhull.protocol.agreement import Cohort
 from fedhull.study.draft import site_name
 from fedhull.study.encoder.holdings import TrainingCells
 from fedhull.study.rehearsal import rehearse
-from fedhull.study.study import Cohort, Encoder, EncoderStudy
+from fedhull.study.study import Encoder, EncoderStudy
 
 
 def federated_encoder(

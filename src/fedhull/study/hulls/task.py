@@ -97,7 +97,9 @@ class HullTask(Task):
                 else "Accuracy: not known, because somebody who was asked did not answer, or "
                 "nobody held points out."
             )
-        words = f"The model speaks of your classes: {', '.join(map(str, result['classes'].values()))}."
+        words = (
+            f"The model speaks of your classes: {', '.join(map(str, result['classes'].values()))}."
+        )
         if result["tested"]:
             words += (
                 f"\nOn the {result['tested']:,} points you held out it is right for "

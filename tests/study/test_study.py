@@ -4,7 +4,7 @@ import pytest
 from parties import identity, make_study
 
 from fedhull.errors import InvalidInput
-from fedhull.protocol.study import Study
+from fedhull.study.study import Study
 
 
 def test_toml_round_trip_keeps_study_and_hash():

@@ -3,17 +3,18 @@
 import anndata
 import numpy as np
 import pytest
-from conformance import in_memory
+from conformance import agree, in_memory
 from federations import draft
 from scipy.sparse import csr_matrix
 
 from fedhull.embed.cells import Cells
 from fedhull.embed.neighbours import NeighbourEmbedder
 from fedhull.errors import InvalidInput
-from fedhull.federation.consent import ask_for, load_holdings, use_consent
-from fedhull.federation.frame import encoder_of, load_points
-from fedhull.federation.kit import Kit
-from fedhull.federation.provision import make_kits
+from fedhull.kits.consent import use
+from fedhull.kits.kit import Kit
+from fedhull.kits.provision import make_kits
+from fedhull.study.frame import load_points
+from fedhull.study.task import Source
 
 NAMES = ["lab-a", "lab-b", "lab-c"]
 GENES = [f"G{i}" for i in range(30)]
@@ -54,24 +55,24 @@ def cells(tmp_path):
 
 def test_sites_that_place_their_cells_by_one_encoder_learn_one_classifier(kits, cells):
     outcome = in_memory(kits, cells)
-    assert outcome.correct > 0.9 * outcome.tested > 0
+    assert outcome.counts.accuracy > 90
 
 
 def test_the_hash_of_the_encoder_stands_in_the_study_and_the_file_in_every_kit(kits, encoder):
     for name in ("server", *NAMES):
         kit = Kit.open(kits / name)
         assert kit.study.embedding.encoder == encoder.hash
-        assert encoder_of(kit.folder, kit.study).to_bytes() == encoder.to_bytes()
+        assert kit.task.encoder.to_bytes() == encoder.to_bytes()
 
 
 def test_another_encoder_is_refused(kits, encoder):
     other = NeighbourEmbedder(seed=1).fit(Cells(counts(60, seed=3)[0], GENES))
     other.save(kits / "lab-a" / "encoder.npz")
     with pytest.raises(InvalidInput, match="not the study's encoder"):
-        encoder_of(kits / "lab-a", Kit.open(kits / "lab-a").study)
+        Kit.open(kits / "lab-a").task  # noqa: B018
     (kits / "lab-a" / "encoder.npz").unlink()
     with pytest.raises(InvalidInput, match=r"encoder\.npz is missing"):
-        encoder_of(kits / "lab-a", Kit.open(kits / "lab-a").study)
+        Kit.open(kits / "lab-a").task  # noqa: B018
 
 
 def test_points_of_the_same_encoder_are_taken_from_the_file_and_others_are_not(cells, encoder):
@@ -87,13 +88,10 @@ def test_points_of_the_same_encoder_are_taken_from_the_file_and_others_are_not(c
 
 
 def test_consent_covers_cells_and_layer(kits, cells):
-    kit, data = Kit.open(kits / "lab-a"), str(cells["lab-a"])
-    encoder = encoder_of(kit.folder, kit.study)
-    held = load_holdings(kit.study, data, "label", encoder)
-    ask_for(kit.study, held, data, "label").give(kit)
-    assert use_consent(kit, kit.results("run")).hulls == held.hulls
+    kit, data = agree(kits, "lab-a", cells), str(cells["lab-a"])
+    assert use(kit, kit.results("run")).hulls == kit.task.read(Source(data)).hulls
     with pytest.raises(InvalidInput, match="no layers"):
-        load_holdings(kit.study, data, "label", encoder, "nope")
+        kit.task.read(Source(data, layer="nope"))
     with pytest.raises(InvalidInput, match="--layer is for studies with an encoder"):
         load_points(None, data, "label", "counts")
 

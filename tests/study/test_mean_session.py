@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from parties import identity
 
 from fedhull.codes.mean import MEAN_FIELD, to_fixed
-from fedhull.engines.memory import MemoryEngine
 from fedhull.errors import BadMessage, BelowThreshold, InvalidInput, OutOfTurn, ProtocolError
 from fedhull.protocol import messages as m
+from fedhull.protocol.agreement import Cohort
 from fedhull.protocol.client import ClientSession, ClientState
-from fedhull.protocol.encoder_study import Encoder, EncoderStudy, study_from_toml
-from fedhull.protocol.mean_sum import MeanContribution, MeanSummation
+from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.server import ServerSession, Step
-from fedhull.protocol.study import Cohort, Study
 from fedhull.protocol.summation import largest_upload
+from fedhull.study.encoder.sum import MeanContribution, MeanSummation
+from fedhull.study.study import Encoder, EncoderStudy, Study, study_from_toml
 
 SIZE = 5
 

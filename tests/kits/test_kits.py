@@ -4,23 +4,27 @@ import json
 
 import numpy as np
 import pytest
+from conformance import agree, in_memory, sites_in_memory
 from federations import draft, make_data
 
 from fedhull.data.tree import make_tree
-from fedhull.engines.memory import MemoryEngine
 from fedhull.errors import BadIdentity, InvalidInput, NoConsent, OutsideRadius
-from fedhull.federation.audit import AuditLog
-from fedhull.federation.consent import ask_for, load_holdings, use_consent, withdraw
-from fedhull.federation.coordinator import run_study
-from fedhull.federation.holdings import prepare
-from fedhull.federation.journal import Journal
-from fedhull.federation.kit import Kit
-from fedhull.federation.participant import SiteRun
-from fedhull.federation.provision import make_kits
-from fedhull.federation.site import Site
+from fedhull.kits.audit import AuditLog
+from fedhull.kits.consent import use, withdraw
+from fedhull.kits.journal import Journal
+from fedhull.kits.kit import Kit
+from fedhull.kits.participant import SiteRun
+from fedhull.kits.provision import make_kits
+from fedhull.protocol.drive import drive
 from fedhull.protocol.keys import Identity
+from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.server import ServerSession
-from fedhull.protocol.study import Study
+from fedhull.study.coordinator import run_study
+from fedhull.study.hulls.holdings import HullHoldings, prepare
+from fedhull.study.hulls.site import HullSite
+from fedhull.study.hulls.sum import HullSummation
+from fedhull.study.study import Study
+from fedhull.study.task import Source
 
 NAMES = ["lab-a", "lab-b", "lab-c"]
 
@@ -33,13 +37,6 @@ def kits(tmp_path):
 @pytest.fixture
 def data(tmp_path):
     return make_data(tmp_path, NAMES)
-
-
-def consent(kits, data, name):
-    kit = Kit.open(kits / name)
-    holdings = load_holdings(kit.study, str(data[name]), "label")
-    ask_for(kit.study, holdings, str(data[name]), "label").give(kit)
-    return kit
 
 
 # Holdings
@@ -84,11 +81,11 @@ def test_every_site_gets_the_model_in_its_own_words_and_the_server_the_summed_co
         kit = Kit.open(kits / name)
         x, y = (np.load(data[name])[key] for key in "xy")
         words = np.array([f"{number}:{label}" for label in y])  # every site has its own names
-        sites.append(Site(kit.study, name, kit.identity, prepare(kit.study, x, words)))
-    outcome = run_study(ServerSession(server.study, server.identity), MemoryEngine(sites))
-    assert outcome.correct == sum(site.correct for site in sites)
-    assert outcome.tested == sum(site.tested for site in sites)
-    assert outcome.correct / outcome.tested > 0.9
+        sites.append(HullSite(kit.study, name, kit.identity, prepare(kit.study, x, words)))
+    counts = run_study(server.task.coordinator(), MemoryEngine(sites), server.identity).counts
+    assert counts.correct == sum(site.correct for site in sites)
+    assert counts.tested == sum(site.tested for site in sites)
+    assert counts.accuracy > 90
     for number, site in enumerate(sites):
         assert {str(c).split(":")[0] for c in site.model.classes_} == {str(number)}
         right = site.model.predict(site.holdings.test_x) == site.holdings.test_y
@@ -96,65 +93,96 @@ def test_every_site_gets_the_model_in_its_own_words_and_the_server_the_summed_co
 
 
 def test_without_one_of_those_asked_the_accuracy_is_not_known(kits, data):
-    server = Kit.open(kits / "server")
-    sites = [
-        Site(k.study, k.name, k.identity, load_holdings(k.study, str(data[k.name]), "label"))
-        for k in (Kit.open(kits / name) for name in NAMES)
-    ]
-    engine = MemoryEngine(sites, {"publish": ["lab-b"]})
-    result = run_study(ServerSession(server.study, server.identity), engine).to_json()
+    result = in_memory(kits, data, {"publish": ["lab-b"]}).to_json()
     assert (result["accuracy"], result["correct"], result["tested"]) == (None, None, None)
     assert result["failures"] == {"lab-b": "vanished"}
 
 
 def test_a_result_that_is_no_model_is_refused(kits, data):
     server = Kit.open(kits / "server")
-    sites = {
-        name: Site(k.study, name, k.identity, load_holdings(k.study, str(data[name]), "label"))
-        for name, k in ((name, Kit.open(kits / name)) for name in NAMES)
-    }
-    session, engine = ServerSession(server.study, server.identity), MemoryEngine(sites.values())
-    outgoing = session.start()
-    while outgoing:
-        outgoing = session.advance(engine.step(session.step.value, outgoing)[0])
+    engine = MemoryEngine(sites_in_memory(kits, data))
+    session = ServerSession(server.study, HullSummation(server.study), server.identity)
+    drive(session, engine)
     for published in (b"", b"[]", b'{"class_of_label": {}}', b'{"format": "fedhull-model"}'):
         failures = engine.step("publish", session.publish(published))[1]
         assert set(failures.values()) <= {"BadMessage", "OutOfTurn"}
-        assert not any(site.done for site in sites.values())
+        assert not any(site.done for site in engine.clients.values())
 
 
 # Consent
 
 
 def test_consent_is_good_for_one_session(kits, data):
-    kit = consent(kits, data, "lab-a")
-    assert use_consent(kit, kit.results("one")).points_sent > 0
-    assert use_consent(kit, kit.results("one")).points_sent > 0  # the same, taken up again
+    kit = agree(kits, "lab-a", data)
+    assert use(kit, kit.results("one")).points_sent > 0
+    assert use(kit, kit.results("one")).points_sent > 0  # the same, taken up again
     with pytest.raises(NoConsent, match="nobody here has agreed"):
-        use_consent(kit, kit.results("two"))
+        use(kit, kit.results("two"))
 
 
 def test_consent_can_be_withdrawn(kits, data):
-    kit = consent(kits, data, "lab-a")
+    kit = agree(kits, "lab-a", data)
     withdraw(kit)
     with pytest.raises(NoConsent):
-        use_consent(kit, kit.results("one"))
+        use(kit, kit.results("one"))
 
 
 def test_consent_covers_only_what_was_shown(kits, data):
-    kit = consent(kits, data, "lab-a")
+    kit = agree(kits, "lab-a", data)
     x, y = (np.load(data["lab-a"])[key] for key in "xy")
     np.savez(data["lab-a"], x=x[:-5], y=y[:-5])
     with pytest.raises(NoConsent, match="the data have changed"):
-        use_consent(kit, kit.results("one"))
+        use(kit, kit.results("one"))
+
+
+def test_consent_is_bound_to_the_cells_and_not_to_their_number(kits, data):
+    kit = agree(kits, "lab-a", data)
+    x, y = (np.load(data["lab-a"])[key] for key in "xy")
+    np.savez(data["lab-a"], x=x @ np.array([[0.0, 1.0], [-1.0, 0.0]]), y=y)
+    with pytest.raises(NoConsent, match="the data have changed"):
+        use(kit, kit.results("one"))
+
+
+def test_consent_is_bound_to_what_would_leave(kits, data):
+    kit = agree(kits, "lab-a", data)
+    prepared = kit.folder / "holdings.bin"
+    prepared.write_bytes(prepared.read_bytes()[:-1] + b"?")
+    with pytest.raises(NoConsent, match="not what the consent was given for"):
+        use(kit, kit.results("one"))
+
+
+def test_what_leaves_is_worked_out_once_and_kept_from_others_until_the_session_is_over(kits, data):
+    kit = agree(kits, "lab-a", data)
+    prepared = kit.folder / "holdings.bin"
+    assert prepared.stat().st_mode & 0o077 == 0
+    held = use(kit, kit.results("one"))
+    assert held.hulls == kit.task.read(_source(data)).hulls
+    assert not prepared.exists()
+    SiteRun(kit, "one").end()
+    assert not list(kit.folder.rglob("holdings.bin"))
+
+
+def test_holdings_survive_the_way_to_another_process(kits, data):
+    held = Kit.open(kits / "lab-a").task.read(_source(data))
+    again = HullHoldings.from_bytes(held.to_bytes())
+    assert again.to_bytes() == held.to_bytes()
+    assert (again.classes, again.hulls, again.sizes) == (held.classes, held.hulls, held.sizes)
+    assert np.array_equal(again.test_x, held.test_x)
+    assert np.array_equal(again.test_y, held.test_y)
+    with pytest.raises(InvalidInput, match="damaged"):
+        HullHoldings.from_bytes(held.to_bytes()[:-1])
+
+
+def _source(data):
+    return Source(str(data["lab-a"]))
 
 
 def test_consent_for_another_study_is_none(kits, data):
-    kit = consent(kits, data, "lab-a")
+    kit = agree(kits, "lab-a", data)
     text = (kits / "lab-a" / "study.toml").read_text().replace("A test", "Another")
     (kits / "lab-a" / "study.toml").write_text(text)
     with pytest.raises(NoConsent, match="another study file"):
-        use_consent(Kit.open(kit.folder), kit.results("one"))
+        use(Kit.open(kit.folder), kit.results("one"))
 
 
 # A site's run
@@ -171,8 +199,8 @@ def test_an_unexpected_error_is_written_down_and_not_told(kits, data, monkeypatc
     def fail(self, raw):
         raise RuntimeError("patient 17")
 
-    kit = consent(kits, data, "lab-a")
-    monkeypatch.setattr(Site, "receive", fail)
+    kit = agree(kits, "lab-a", data)
+    monkeypatch.setattr(HullSite, "receive", fail)
     run = SiteRun(kit, "one")
     assert run.answer("advertise", b"nonsense") == (None, "InternalError")
     assert "patient 17" in (run.results / "traceback.txt").read_text()
@@ -181,9 +209,10 @@ def test_an_unexpected_error_is_written_down_and_not_told(kits, data, monkeypatc
 
 def test_a_run_is_taken_up_again_from_its_journal(kits, data):
     kept = []
-    kit = consent(kits, data, "lab-a")
+    kit = agree(kits, "lab-a", data)
     server = Kit.open(kits / "server")
-    invite = ServerSession(server.study, server.identity).start()["lab-a"]
+    session = ServerSession(server.study, HullSummation(server.study), server.identity)
+    invite = session.start()["lab-a"]
     first = SiteRun(kit, "one", keep=lambda journal: kept.append(journal.to_bytes()))
     reply, _ = first.answer("advertise", invite)
     again = SiteRun(kit, "one", Journal.from_bytes(kept[-1]))
