@@ -34,24 +34,27 @@ class Registry(Generic[T]):
         """All names that can be chosen, in alphabetical order."""
         return sorted(self._entries)
 
-    def check(self, name: str) -> str:
-        """The name, if a part has it; otherwise an error that lists the names."""
-        if name not in self._entries:
-            near = get_close_matches(name, self.names, n=1) if isinstance(name, str) else []
+    def check(self, part: "str | T") -> "str | T":
+        """The name, if a part has it, or the object that was passed instead of a name; otherwise an
+        error that lists the names. Nothing is imported for it."""
+        plain = isinstance(part, str | int | float | list | dict | None)
+        if plain and part not in self.names:
+            near = get_close_matches(part, self.names, n=1) if isinstance(part, str) else []
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise InvalidInput(
-                f"{self.kind} must be one of {', '.join(self.names)}, got {name!r}{hint}"
+                f"{self.kind} must be one of {', '.join(self.names)}, got {part!r}{hint}"
             )
-        return name
+        return part
 
     def __getitem__(self, name: str) -> T:
         """The part of this name."""
-        part: T = self._entries[self.check(name)].load()
+        self.check(name)
+        part: T = self._entries[name].load()
         return part
 
     def resolve(self, part: "str | T") -> T:
         """The part of this name, or the part itself if it was passed instead of a name."""
-        return self[part] if isinstance(part, str) else part
+        return self[part] if isinstance(part, str) else self.check(part)  # type: ignore[return-value]
 
 
 def name_of(part: Any) -> str:

@@ -82,8 +82,8 @@ class Learning(Part, frozen=True, kw_only=True):
     seed: Seed = 0
 
     def __post_init__(self) -> None:
-        CLASSIFIERS.resolve(self.method)
-        GROUPINGS.resolve(self.grouping)
+        CLASSIFIERS.check(self.method)
+        GROUPINGS.check(self.grouping)
         Guard.of(self.guard)
 
 

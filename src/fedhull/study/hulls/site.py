@@ -49,10 +49,9 @@ class HullSite(Site):
     def take(self, published: bytes) -> tuple[int, int]:
         """Name the model's classes, and try it on the held-out points."""
         try:
-            content = json.loads(published)
-            self.names = published_names(content, self.label_of_class, self.holdings.classes)
-            model = named_model(content, self.names)
-            self.correct = self._count_correct(model_from_json(content))
+            self.names = published_names(published, self.label_of_class, self.holdings.classes)
+            model = named_model(published, self.names)
+            self.correct = self._count_correct(model_from_json(json.loads(published)))
         except (FedhullError, KeyError, TypeError, ValueError):
             raise BadMessage("what the server published is not a model this site can use") from None
         self.model = model
