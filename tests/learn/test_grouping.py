@@ -120,3 +120,28 @@ def test_the_measurement_covers_every_method_and_spread():
     for row in result["rows"]:
         assert {"matching", "spectral"} <= set(row["methods"])
         assert row["methods"]["matching"]["mean"] >= 0.95
+
+
+@pytest.mark.parametrize("gap", [1e-6, 1e-9, 1e-12])
+def test_tight_classes_at_the_rim_are_matched(gap):
+    rng = np.random.default_rng(0)
+    angle = 2 * np.pi * np.arange(4) / 4 + 0.3
+    ways = np.column_stack((np.cos(angle), np.sin(angle)))
+    beside = np.column_stack((-np.sin(angle), np.cos(angle)))
+    hulls, owners, truth = [], [], []
+    for client in range(6):
+        for c in rng.permutation(4):
+            points = ways[c] + gap * rng.standard_normal((5, 1)) * beside[c]
+            points *= (1 - gap * rng.uniform(1, 2, (5, 1))) / np.hypot(*points.T)[:, None]
+            hulls.append(points)
+            owners.append(client)
+            truth.append(int(c))
+    assert share_matched(group_hulls(hulls, owners, 4), truth) == 1.0
+    # two classes that only the rim's wide space tells apart: about 7 from each other
+    near = [h @ turned(1e3 * gap) for h in hulls[:4]]
+    both = [h for i in range(3) for h in (hulls[truth.index(0)], near[truth.index(0)])]
+    assert group_hulls(both, [0, 0, 1, 1, 2, 2], 2).tolist() == [0, 1] * 3
+
+
+def turned(angle):
+    return np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])

@@ -66,3 +66,14 @@ def test_guarded_hulls_overlap_less():
 def test_an_unknown_guard_is_refused(text):
     with pytest.raises(InvalidInput, match="guard must be"):
         Guard.parse(text)
+
+
+@pytest.mark.parametrize("gap", [1e-6, 1e-9, 1e-12])
+def test_tight_classes_at_the_rim_are_guarded(gap):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 100)
+    angle = 2 * np.pi * y / 3 + gap * rng.standard_normal(300)
+    radius = 1 - gap * rng.uniform(1, 2, 300)
+    x = radius[:, None] * np.column_stack((np.cos(angle), np.sin(angle)))
+    kept = Guard.parse("edit+trim:0.02").keep(x, y)
+    assert [int(kept[y == c].sum()) for c in range(3)] == [98, 98, 98]

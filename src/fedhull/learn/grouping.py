@@ -17,8 +17,8 @@ from sklearn.cluster import SpectralClustering
 
 from fedhull.disc.link import hull_distance
 from fedhull.disc.maps import pairwise_distance
-from fedhull.disc.models import poincare_to_hyperboloid
 from fedhull.errors import InvalidInput
+from fedhull.learn.matching import matching
 
 Method = Literal["matching", "kernighan-lin", "spectral"]
 Between = Literal["mean", "hull"]
@@ -52,7 +52,7 @@ def group_hulls(
     """
     owners = np.asarray(clients)
     if method == "matching":
-        groups = _matching(hulls, owners, n_groups, curvature, seed)
+        groups = matching(hulls, owners, n_groups, curvature=curvature, seed=seed)
     elif method == "spectral":
         groups = _spectral(_weights(hulls, curvature, between), owners, n_groups, seed)
     elif method == "kernighan-lin":
@@ -127,86 +127,6 @@ def _spectral(weights: np.ndarray, owners: np.ndarray, n_groups: int, seed: int)
         random_state=seed,
     )
     return clustering.fit_predict(weights)
-
-
-def _matching(
-    hulls: Sequence[np.ndarray], owners: np.ndarray, n_groups: int, curvature: float, seed: int
-) -> np.ndarray:
-    """Constrained clustering of the hulls' centres on the hyperboloid.
-
-    Each round assigns every client's hulls to different groups at the least total cost (the
-    Hungarian method), then moves the groups' centres to the mean of what they got, until nothing
-    changes. Of many starts, each from the hulls of some clients, the cheapest end wins.
-    """
-    middles = np.array([_lorentz_mean(h, curvature) for h in hulls])
-    # in order of appearance: how clients are numbered means nothing
-    families = [np.flatnonzero(owners == owner) for owner in dict.fromkeys(owners.tolist())]
-    largest = max(map(len, families))
-    if largest > n_groups:
-        raise InvalidInput(f"a client has {largest} hulls, more than the {n_groups} global classes")
-    rng = np.random.default_rng(seed)
-    n_starts = _RESTARTS if len(hulls) <= _MANY_HULLS else 3
-    by_size = sorted(families, key=len, reverse=True)
-    best_cost, best = np.inf, np.zeros(len(hulls), dtype=int)
-    for start in range(n_starts):
-        family = start if start < len(by_size) else int(rng.choice(len(by_size)))
-        centres = _spread_out(middles, by_size[family], n_groups, curvature, rng)
-        cost, groups = _settle(middles, families, centres, curvature)
-        if cost < best_cost - 1e-12:
-            best_cost, best = cost, groups
-    return best
-
-
-def _settle(
-    middles: np.ndarray, families: list[np.ndarray], centres: np.ndarray, curvature: float
-) -> tuple[float, np.ndarray]:
-    groups = np.full(len(middles), -1)
-    for _ in range(_MOST_ROUNDS):
-        costs = _lorentz_distance(middles, centres, curvature)
-        new, total = np.empty_like(groups), 0.0
-        for family in families:
-            rows, columns = linear_sum_assignment(costs[family])
-            new[family[rows]] = columns
-            total += costs[family[rows], columns].sum()
-        if (new == groups).all():
-            break
-        groups = new
-        centres = np.array(
-            [
-                _to_sheet(middles[groups == g].mean(axis=0), curvature)
-                if (groups == g).any()
-                else centres[g]
-                for g in range(len(centres))
-            ]
-        )
-    return float(total), groups
-
-
-def _spread_out(
-    middles: np.ndarray, chosen: np.ndarray, n: int, curvature: float, rng: Any
-) -> np.ndarray:
-    """The chosen hulls' centres and, until there are n, others far from those (k-means++)."""
-    picked = list(chosen[:n])
-    while len(picked) < n:
-        nearest = _lorentz_distance(middles, middles[picked], curvature).min(axis=1) ** 2
-        total = nearest.sum()
-        share = nearest / total if total > 0.0 else np.full(len(nearest), 1.0 / len(nearest))
-        picked.append(int(rng.choice(len(middles), p=share)))
-    return middles[picked]
-
-
-def _lorentz_mean(points: np.ndarray, curvature: float) -> np.ndarray:
-    return _to_sheet(poincare_to_hyperboloid(points, curvature).mean(axis=0), curvature)
-
-
-def _to_sheet(vector: np.ndarray, curvature: float) -> np.ndarray:
-    """The point of the hyperboloid in the direction of a vector inside the cone."""
-    return vector / np.sqrt(curvature * (vector[0] ** 2 - (vector[1:] ** 2).sum()))
-
-
-def _lorentz_distance(a: np.ndarray, b: np.ndarray, curvature: float) -> np.ndarray:
-    product = np.outer(a[:, 0], b[:, 0]) - a[:, 1:] @ b[:, 1:].T
-    return np.arccosh(np.maximum(curvature * product, 1.0)) / np.sqrt(curvature)
 
 
 def _numbered_by_appearance(groups: np.ndarray) -> np.ndarray:

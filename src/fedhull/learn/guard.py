@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedhull.disc.centroid import centroid
 from fedhull.disc.hull import minimal_hull
 from fedhull.disc.maps import distance
-from fedhull.disc.models import hyperboloid_to_poincare, poincare_to_hyperboloid
 from fedhull.errors import InvalidInput
 from fedhull.learn.lorentz import LorentzClassifier
 
@@ -68,7 +68,7 @@ def outermost(points: np.ndarray, n: int, curvature: float) -> np.ndarray:
     while len(found) < n:
         layer = minimal_hull(points[left], curvature)
         if len(found) + len(layer) > n:
-            away = distance(points[left[layer]], _middle(points, curvature), curvature)
+            away = distance(points[left[layer]], centroid(points, curvature=curvature), curvature)
             layer = layer[np.argsort(-away, kind="stable")][: n - len(found)]
         found = np.concatenate((found, left[layer]))
         left = np.delete(left, layer)
@@ -82,10 +82,3 @@ def _edited(x: np.ndarray, y: np.ndarray, curvature: float) -> np.ndarray:
         if not kept[y == label].any():
             kept[y == label] = True
     return kept
-
-
-def _middle(points: np.ndarray, curvature: float) -> np.ndarray:
-    """The mean on the hyperboloid, brought back to the sheet."""
-    mean = poincare_to_hyperboloid(points, curvature).mean(axis=0)
-    scale = np.sqrt(curvature * (mean[0] ** 2 - (mean[1:] ** 2).sum()))
-    return hyperboloid_to_poincare(mean / scale, curvature)
