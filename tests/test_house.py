@@ -18,13 +18,15 @@ MODULES = sorted(m.name for m in pkgutil.walk_packages([str(HOME)], "fedhull."))
 # Each layer may import from itself and from the layers it names, and from no other.
 MAY_IMPORT = {
     "errors": set(),
+    "disk": {"errors"},
+    "registry": {"errors"},
     "disc": {"errors"},
     "codes": {"disc", "errors"},
     "protocol": {"codes", "disc", "errors"},
-    "embed": {"disc", "errors"},
+    "embed": {"disc", "errors", "registry"},
     "tl": {"disc", "embed", "errors"},
     "data": {"disc", "embed", "errors"},
-    "learn": {"disc", "errors"},
+    "learn": {"disc", "disk", "errors", "registry"},
     "report": {"disc", "errors"},
     "pl": {"disc", "errors", "report"},
     "federation": {"data", "disc", "embed", "errors", "learn", "protocol", "report"},

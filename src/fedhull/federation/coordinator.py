@@ -10,8 +10,8 @@ import numpy as np
 
 from fedhull.errors import InvalidInput, OutOfTurn
 from fedhull.federation.engine import Engine
+from fedhull.learn.classifiers import make_classifier
 from fedhull.learn.grouping import group_hulls
-from fedhull.learn.methods import make_classifier
 from fedhull.learn.model import model_to_json
 from fedhull.protocol.server import ServerSession
 from fedhull.protocol.study import Study

@@ -39,11 +39,11 @@ def make_hulls(
     x: np.ndarray, y: np.ndarray, geometry: Geometry, guard: str, classes: np.ndarray | None = None
 ) -> Holdings:
     """Guard the points and make the quantized hull of each class, in the order of `classes`."""
-    kept = Guard.parse(guard).keep(x, y, geometry.curvature)
+    guarded = Guard.of(guard).apply(x, y, geometry.curvature)
     classes = np.unique(y) if classes is None else classes
-    hulls = [epsilon_hull(x[kept & (y == c)], geometry.quantizer).tolist() for c in classes]
+    hulls = [epsilon_hull(guarded.x[guarded.y == c], geometry.quantizer).tolist() for c in classes]
     sizes = [int((y == c).sum()) for c in classes]
-    return Holdings(classes.tolist(), hulls, len(x), int((~kept).sum()), sizes)
+    return Holdings(classes.tolist(), hulls, len(x), len(x) - int(guarded.cells.sum()), sizes)
 
 
 def prepare(study: Study, x: np.ndarray, y: np.ndarray) -> Holdings:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from fedhull.codes.coding import check_code_name
 from fedhull.disc.points import check_count, check_curvature, check_positive
 from fedhull.errors import InvalidInput
+from fedhull.learn.classifiers import CLASSIFIERS
+from fedhull.learn.grouping import GROUPINGS
 from fedhull.learn.guard import Guard
-from fedhull.learn.methods import GROUPINGS, METHODS
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class Settings:
         check_count(self.seed, "seed", least=0)
         check_code_name(self.label_code)
         Guard.parse(self.guard)
-        _check_choice(self.method, "method", METHODS)
-        _check_choice(self.grouping, "grouping", GROUPINGS)
+        CLASSIFIERS.check(self.method)
+        GROUPINGS.check(self.grouping)
         if not 0.0 < self.test_size < 1.0:
             raise InvalidInput(f"test_size must be between 0 and 1, got {self.test_size!r}")
         n_dropped, _ = self.dropped
@@ -66,8 +67,3 @@ class Settings:
                 f"try 1@upload"
             )
         return int(found[1]), found[2]
-
-
-def _check_choice(value: str, name: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InvalidInput(f"{name} must be one of {', '.join(choices)}, got {value!r}")

@@ -14,8 +14,8 @@ from fedhull.disc.hull import minimal_hull
 from fedhull.engines.rehearsal import Rehearsal, rehearse
 from fedhull.errors import InvalidInput
 from fedhull.federation.holdings import Holdings, make_hulls
+from fedhull.learn.classifiers import make_classifier
 from fedhull.learn.grouping import share_matched
-from fedhull.learn.methods import make_classifier
 from fedhull.protocol.study import Geometry, Learning
 from fedhull.report.content import Testing, Tradeoff
 from fedhull.report.testing import count_tests
