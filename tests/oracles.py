@@ -50,8 +50,8 @@ def reference_distance(x: np.ndarray, y: np.ndarray, curvature: float) -> mpmath
     """Eq. 4 as it stands in the paper, with enough digits that cancellation does no harm."""
     with mpmath.workdps(120):
         k = mpmath.mpf(curvature)
-        x = [mpmath.mpf(float(v)) for v in x]
-        y = [mpmath.mpf(float(v)) for v in y]
+        x = [mpmath.mpf(v) for v in x]
+        y = [mpmath.mpf(v) for v in y]
         dot = -mpmath.fdot(x, y)
         xx, yy = mpmath.fdot(x, x), mpmath.fdot(y, y)
         denominator = 1 + 2 * k * dot + k * k * xx * yy
@@ -61,3 +61,17 @@ def reference_distance(x: np.ndarray, y: np.ndarray, curvature: float) -> mpmath
         ]
         norm = mpmath.sqrt(mpmath.fdot(total, total))
         return 2 / mpmath.sqrt(k) * mpmath.atanh(mpmath.sqrt(k) * norm)
+
+
+def reference_centroid(points: np.ndarray, weights: np.ndarray, curvature: float) -> list:
+    """Σ wX on the hyperboloid, brought back to the sheet and to the ball, with 60 digits."""
+    with mpmath.workdps(60):
+        k = mpmath.mpf(curvature)
+        time, space = mpmath.mpf(0), [mpmath.mpf(0)] * len(points[0])
+        for point, weight in zip(points.tolist(), weights, strict=True):
+            x = [mpmath.mpf(v) for v in point]
+            square, w = k * mpmath.fdot(x, x), mpmath.mpf(float(weight))
+            time += w * (1 + square) / (1 - square)
+            space = [s + w * 2 * v / (1 - square) for s, v in zip(space, x, strict=True)]
+        norm = mpmath.sqrt(time**2 - k * mpmath.fdot(space, space))
+        return [s / (time + norm) for s in space]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def poincare(
     adata: "AnnData",
     *,
-    method: str = "neighbours",
+    method: str | CellEmbedder = "neighbours",
     encoder: CellEmbedder | str | Path | None = None,
     use_rep: str | None = None,
     layer: str | None = None,
@@ -37,8 +37,9 @@ def poincare(
     is. ``layer`` is looked at instead of ``X``, or the representation ``obsm[use_rep]``. With an
     ``encoder``, a fitted embedder or its file, nothing is fitted: the cells are placed in its
     frame. ``label`` is a column of ``obs`` for the quality figures; with ``supervised`` it also
-    takes part in the fit, which ``uns`` says. ``settings`` are the embedder's own, for instance
-    ``n_genes``, ``counts`` or ``curvature``. Returns a new object if ``copy``, otherwise None.
+    takes part in the fit, which ``uns`` says. ``method`` is the name of an embedder, and
+    ``settings`` are its own, for instance ``n_genes``, ``counts`` or ``curvature``; or it is an
+    embedder that is not fitted yet. Returns a new object if ``copy``, otherwise None.
 
     >>> import anndata, numpy as np
     >>> counts = np.random.default_rng(0).poisson(1.0, (60, 40)).astype(np.float32)
@@ -51,7 +52,8 @@ def poincare(
     cells = cells_of(adata, layer, use_rep)
     labels = None if label is None else column_of(adata, label)
     if encoder is None:
-        embedder = make_embedder(method, seed=seed, **settings)
+        chosen = {"seed": seed} | settings if isinstance(method, str) else settings
+        embedder = make_embedder(method, **chosen)
         made = fit_embedding(cells, embedder, labels, supervised, seed, report)
     else:
         if settings or supervised:

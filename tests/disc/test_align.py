@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from strategies import ball_point, ball_points, curvatures, seeds
 
-from fedhull.disc.align import align, align_by_class, centroid
+from fedhull.disc.align import align, align_by_class
 from fedhull.disc.isometry import Isometry, reflection, rotation, translation
-from fedhull.disc.maps import distance, geodesic_midpoint, pairwise_distance
+from fedhull.disc.maps import distance, pairwise_distance
 from fedhull.disc.models import hyperboloid_to_poincare, poincare_to_hyperboloid
 from fedhull.errors import InvalidInput
 
@@ -129,38 +129,6 @@ def test_json_round_trip_is_exact(drawn):
 def test_what_is_no_isometry_is_refused(make):
     with pytest.raises(InvalidInput):
         make()
-
-
-@given(ball_points(2, dimensions=DIMENSIONS))
-def test_centroid_of_two_points_is_their_midpoint(drawn):
-    k, (x, y) = drawn
-    middle = geodesic_midpoint(x, y, k)
-    assert distance(centroid([x, y], curvature=k), middle, k) * np.sqrt(k) <= 1e-6
-
-
-@given(clouds(deepest=-9.0))
-def test_centroid_moves_with_isometries(drawn):
-    k, points, f, rng = drawn
-    weights = rng.random(len(points))
-    moved = f.apply(centroid(points, weights, k))
-    assert distance(centroid(f.apply(points), weights, k), moved, k) * np.sqrt(k) <= 1e-5
-
-
-@given(curvatures, seeds, st.floats(-12.0, 0.0))
-def test_centroid_of_a_point_repeated_is_the_point(k, seed, log_gap):
-    x = ball_point(np.random.default_rng(seed), 2, 10.0**log_gap) / np.sqrt(k)
-    assert distance(centroid([x] * 5, curvature=k), x, k) * np.sqrt(k) <= 1e-3
-
-
-def test_weights_of_a_centroid_count_points():
-    x = np.array([[0.1, 0.2], [0.9, 0.0], [-0.3, 0.4]])
-    np.testing.assert_allclose(centroid(x, [3, 1, 0]), centroid(x[[0, 0, 0, 1]]), rtol=1e-14)
-
-
-@pytest.mark.parametrize("weights", [[1, 2], [0, 0, 0], [1, -1, 1], [1, np.nan, 1]])
-def test_weights_must_be_weights(weights):
-    with pytest.raises(InvalidInput, match="weights must"):
-        centroid(np.zeros((3, 2)), weights)
 
 
 @given(clouds(smallest=5, deepest=-3.0), st.booleans())

@@ -13,7 +13,7 @@ from fedhull.embed import loss
 from fedhull.embed.autoencoder import AutoencoderEmbedder
 from fedhull.embed.cells import Cells
 from fedhull.embed.embedder import embedder_from_bytes, load_embedder
-from fedhull.embed.methods import METHODS
+from fedhull.embed.methods import EMBEDDERS
 from fedhull.embed.network import Scaling, flatten, unflatten
 from fedhull.embed.training import train
 from fedhull.errors import InvalidInput
@@ -62,7 +62,7 @@ def spread(points: np.ndarray, labels: np.ndarray) -> float:
 
 
 def test_commands_and_files_know_it_by_name():
-    assert METHODS["autoencoder"] is AutoencoderEmbedder
+    assert EMBEDDERS["autoencoder"] is AutoencoderEmbedder
 
 
 def test_kinds_of_cells_come_apart(cells, labels):

@@ -1,5 +1,7 @@
 """Grouping hulls into global classes, with missing classes and switched labels."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,9 @@ from strategies import seeds
 import fedhull
 from fedhull.disc.link import hull_distance
 from fedhull.errors import InvalidInput
-from fedhull.learn.grouping import group_hulls, mean_distances, share_matched
+from fedhull.learn.cuts import hull_distances, kernighan_lin, mean_distances, spectral
+from fedhull.learn.grouping import group_hulls, share_matched
+from fedhull.learn.matching import matching
 from fedhull.reproduce.grouping import measure_grouping, random_study
 
 
@@ -45,11 +49,11 @@ def test_matching_is_at_least_as_good_as_spectral():
 
 def test_all_methods_agree_on_two_plain_classes():
     a, b = np.array([[0.8, 0.0], [0.7, 0.1]]), np.array([[-0.8, 0.0], [-0.7, 0.1]])
-    for method in ("matching", "spectral", "kernighan-lin"):
-        for between in ("mean", "hull"):
-            hulls, owners = [a, b, b, a, a, b], [0, 0, 1, 1, 2, 2]
-            groups = group_hulls(hulls, owners, 2, method, between=between)
-            assert groups.tolist() == [0, 1, 1, 0, 0, 1]
+    methods = ["matching", "spectral", "kernighan-lin", matching]
+    methods += [partial(cut, between=hull_distances) for cut in (spectral, kernighan_lin)]
+    for method in methods:
+        groups = group_hulls([a, b, b, a, a, b], [0, 0, 1, 1, 2, 2], 2, method)
+        assert groups.tolist() == [0, 1, 1, 0, 0, 1]
 
 
 def test_hull_distance_is_the_shortest_of_a_dense_search():
@@ -108,8 +112,25 @@ def test_what_cannot_be_grouped_is_refused():
         group_hulls([point] * 3, [0, 1, 2], 3, "kernighan-lin")
     with pytest.raises(InvalidInput, match="a client has 3 hulls"):
         group_hulls([point] * 3, [0, 0, 0], 2)
-    with pytest.raises(InvalidInput, match="grouping must be"):
-        group_hulls([point] * 3, [0, 1, 2], 2, "magic")
+    with pytest.raises(InvalidInput, match=r"must be one of .*matching.*did you mean 'spectral'"):
+        group_hulls([point] * 3, [0, 1, 2], 2, "spektral")
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [([0, 1], "each of the 3 hulls"), ([0.5, 1, 1], "type float64"), ([0, 1, 2], "made 3")],
+)
+def test_a_grouping_is_held_to_its_contract(made, words):
+    with pytest.raises(InvalidInput, match=words):
+        group_hulls([np.zeros((1, 2))] * 3, [0, 1, 2], 2, lambda *_, **__: made)
+
+
+def test_a_function_groups_instead_of_a_name():
+    def by_side(hulls, owners, n_groups, *, curvature, seed):
+        return [int(hull[0, 0] > 0) for hull in hulls]
+
+    hulls = [np.array([[x, 0.0]]) for x in (0.5, -0.5, 0.2)]
+    assert group_hulls(hulls, [0, 0, 1], 2, by_side).tolist() == [0, 1, 0]
 
 
 def test_the_measurement_covers_every_method_and_spread():
@@ -120,3 +141,28 @@ def test_the_measurement_covers_every_method_and_spread():
     for row in result["rows"]:
         assert {"matching", "spectral"} <= set(row["methods"])
         assert row["methods"]["matching"]["mean"] >= 0.95
+
+
+@pytest.mark.parametrize("gap", [1e-6, 1e-9, 1e-12])
+def test_tight_classes_at_the_rim_are_matched(gap):
+    rng = np.random.default_rng(0)
+    angle = 2 * np.pi * np.arange(4) / 4 + 0.3
+    ways = np.column_stack((np.cos(angle), np.sin(angle)))
+    beside = np.column_stack((-np.sin(angle), np.cos(angle)))
+    hulls, owners, truth = [], [], []
+    for client in range(6):
+        for c in rng.permutation(4):
+            points = ways[c] + gap * rng.standard_normal((5, 1)) * beside[c]
+            points *= (1 - gap * rng.uniform(1, 2, (5, 1))) / np.hypot(*points.T)[:, None]
+            hulls.append(points)
+            owners.append(client)
+            truth.append(int(c))
+    assert share_matched(group_hulls(hulls, owners, 4), truth) == 1.0
+    # two classes that only the rim's wide space tells apart: about 7 from each other
+    near = [h @ turned(1e3 * gap) for h in hulls[:4]]
+    both = [h for i in range(3) for h in (hulls[truth.index(0)], near[truth.index(0)])]
+    assert group_hulls(both, [0, 0, 1, 1, 2, 2], 2).tolist() == [0, 1] * 3
+
+
+def turned(angle):
+    return np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])

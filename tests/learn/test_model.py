@@ -1,6 +1,10 @@
 """Model files: JSON that round-trips, and names in a client's own words."""
 
 import json
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +12,7 @@ import pytest
 import fedhull
 from fedhull import LorentzClassifier, PoincareSVC, load_model, save_model
 from fedhull.errors import InvalidInput
-from fedhull.learn.model import model_to_json, named_model, published_names
+from fedhull.learn.model import model_from_json, model_to_json, named_model, published_names
 from fedhull.learn.svm import EuclideanSVC
 
 MODELS = [
@@ -33,24 +37,125 @@ def test_save_and_load_round_trip(model, n_classes, names, tmp_path):
     json.loads((tmp_path / "model.json").read_text())
 
 
+OLD = Path(__file__).parent.parent / "fixtures" / "models"
+EXPECTED = json.loads((OLD / "predictions.json").read_text())
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_files_of_the_first_version_give_the_same_predictions(name):
+    model, expected = load_model(OLD / f"{name}.json"), EXPECTED[name]
+    assert model.predict(expected["points"]).tolist() == expected["classes"]
+    np.testing.assert_allclose(
+        model.predict_proba(expected["points"]), expected["probabilities"], rtol=1e-12
+    )
+    assert model.encoder_ == ("ab" * 32 if name == "lorentz" else None)
+
+
+@pytest.mark.parametrize("name", sorted(set(EXPECTED) - {"published"}))
+def test_files_are_still_written_as_they_were(name, tmp_path):
+    save_model(load_model(OLD / f"{name}.json"), tmp_path / "model.json")
+    assert (tmp_path / "model.json").read_bytes() == (OLD / f"{name}.json").read_bytes()
+
+
+def test_what_is_published_is_still_written_as_it_was():
+    old = json.loads((OLD / "published.json").read_text())
+    model = load_model(OLD / "published.json")
+    class_of_label = {int(label): number for label, number in old["class_of_label"].items()}
+    again = json.dumps(model_to_json(model, class_of_label))
+    assert again == (OLD / "published.json").read_text()
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         ("junk", "not JSON"),
+        ('{"format": NaN}', "not JSON"),
         ("[]", "not a fedhull model"),
         ('{"format": "other"}', "not a fedhull model"),
         ('{"format": "fedhull-model", "version": 99}', "version 99"),
-        ('{"format": "fedhull-model", "version": 1, "kind": "lorentz"}', "damaged"),
-        ('{"format": "fedhull-model", "version": 1, "kind": "os.system"}', "damaged"),
+        ('{"format": "fedhull-model", "version": 1}', "kind .* None; it must be one of"),
+        ('{"format": "fedhull-model", "version": 1, "kind": []}', "kind .* one of"),
+        (
+            '{"format": "fedhull-model", "version": 1, "kind": "lorentz"}',
+            "damaged.*missing required field",
+        ),
+        ('{"format": "fedhull-model", "version": 1, "kind": "os.system"}', "'os.system'.*lorentz"),
     ],
 )
 def test_a_bad_file_is_refused_in_a_sentence(content, words, tmp_path):
     path = tmp_path / "model.json"
     path.write_text(content)
-    with pytest.raises(InvalidInput, match=words):
+    with pytest.raises(InvalidInput, match=f"^{re.escape(str(path))} .*{words}"):
         load_model(path)
     with pytest.raises(InvalidInput, match="No such file"):
         load_model(tmp_path / "nothing.json")
+
+
+LORENTZ, POINCARE, EUCLIDEAN = "lorentz", "poincare-svm", "euclidean-svm"
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "words"),
+    [
+        (LORENTZ, ["coef"], None, "`coef`"),
+        (LORENTZ, ["coef"], [[1.0]], r"coef must have shape \(3, 4\), got \(1, 1\)"),
+        (LORENTZ, ["coef"], [[1.0], [2.0, 3.0]], "coef must have shape .* rows differ"),
+        (LORENTZ, ["coef", 1, 2], "far", r"`float`, got `str` - at `coef\[1\]\[2\]`"),
+        (LORENTZ, ["coef", 1, 2], float("nan"), "coef must be finite"),
+        (LORENTZ, ["intercept"], [0.0], r"intercept must have shape \(4,\)"),
+        (LORENTZ, ["intercept", 0], float("inf"), "intercept must be finite"),
+        (LORENTZ, ["classes"], ["a"], "length >= 2 - at `classes`"),
+        (LORENTZ, ["classes"], ["a", "a", "b", "c"], "classes must be all different"),
+        (LORENTZ, ["classes"], ["a", 1, "b", "c"], "classes must be all different and of one type"),
+        (LORENTZ, ["dimension"], 0, "`int` >= 1 - at `dimension`"),
+        (LORENTZ, ["dimension"], 3, r"coef must have shape \(4, 4\)"),
+        (LORENTZ, ["curvature"], 0.0, "curvature must be a number k > 0"),
+        (LORENTZ, ["curvature"], float("nan"), "curvature must be a number k > 0"),
+        (LORENTZ, ["encoder"], "no hash", "`encoder`"),
+        (LORENTZ, ["class_of_label"], {"1": 9}, "class_of_label must name classes, but 9"),
+        (LORENTZ, ["more"], 1, "unknown field `more`"),
+        (POINCARE, ["scorers"], [], "scorers must be 4 for 4 classes, got 0"),
+        (POINCARE, ["scorers", 1, "p"], [0.0], r"p of scorers\[1\] must have shape \(2,\)"),
+        (POINCARE, ["scorers", 1, "p"], [9.0, 0.0], "p of scorers must lie inside"),
+        (POINCARE, ["scorers", 1, "curvature"], 0.5, "curvature of the model, 0.25"),
+        (POINCARE, ["scorers", 0, "a"], float("inf"), r"a and b of scorers\[0\] must be finite"),
+        (EUCLIDEAN, ["scorers", 3, "w"], [0.0] * 3, r"w of scorers\[3\] must have shape"),
+        (EUCLIDEAN, ["scorers", 3, "intercept"], "x", "`intercept`|`scorers.*intercept`"),
+    ],
+)
+def test_a_damaged_field_is_named(name, place, value, words):
+    content = json.loads((OLD / f"{name}.json").read_text())
+    part = content
+    for key in place[:-1]:
+        part = part[key]
+    if value is None:
+        del part[place[-1]]
+    else:
+        part[place[-1]] = value
+    with pytest.raises(InvalidInput, match=f"^model.json is damaged: .*{words}"):
+        model_from_json(content, "model.json")
+
+
+def test_only_classifiers_that_can_be_named_are_saved(tmp_path):
+    class Mine(LorentzClassifier):
+        pass
+
+    x, y = [[0.5, 0.0], [-0.5, 0.0]], [0, 1]
+    for model in (Mine(), fedhull.HardMarginGeodesic()):
+        with pytest.raises(InvalidInput, match="cannot be saved as a model file: only"):
+            save_model(model.fit(x, y), tmp_path / "model.json")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_file_is_noticed_before_anything_slow_is_imported(tmp_path):
+    code = (
+        "import sys\nfrom fedhull.learn.model import load_model\n"
+        "try:\n    load_model('nothing.json')\n"
+        "except ValueError:\n    print([m for m in ('sklearn', 'scipy', 'numba') if m in "
+        "sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
 
 
 def test_clients_name_the_global_classes_in_their_own_words():
@@ -61,3 +166,15 @@ def test_clients_name_the_global_classes_in_their_own_words():
     assert names == {2: "B cell", 0: "T cell"}
     predicted = named_model(published, names).predict([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.5]])
     assert predicted.tolist() == ["T cell", "class 2", "B cell"]
+
+
+def test_what_was_not_published_is_missed():
+    model = LorentzClassifier(C=10.0).fit([[0.5, 0.0], [-0.5, 0.0]], [0, 1])
+    published = json.dumps(model_to_json(model, {4: 0, 5: 1})).encode()
+    with pytest.raises(InvalidInput, match="does not say which class label 6 is"):
+        published_names(published, [4, 6], ["B cell", "T cell"])
+    with pytest.raises(InvalidInput, match="the published model cannot be read"):
+        named_model(b"{", {})
+    named = LorentzClassifier(C=10.0).fit([[0.5, 0.0], [-0.5, 0.0]], ["a", "b"])
+    with pytest.raises(InvalidInput, match="must number its classes, got 'a'"):
+        named_model(json.dumps(model_to_json(named)).encode(), {0: "B cell"})

@@ -28,7 +28,8 @@ def predict(
     from fedhull.learn.model import load_model
 
     classifier = load_model(model)
-    predicted = classifier.predict(_points_for(model, data, label, encoder)).tolist()
+    points = _points_for(model, classifier.encoder_, data, label, encoder)
+    predicted = classifier.predict(points).tolist()
     if json:
         print_json({"classes": predicted})
         return
@@ -43,15 +44,16 @@ def _check_file(path: Path, kind: str) -> None:
         raise InvalidInput(f"{path} cannot be read as {kind}: {reason}")
 
 
-def _points_for(model: Path, data: str, label: str, encoder: Path | None) -> "np.ndarray":
-    """The file's points, in the frame that the model was trained in, as far as that is known."""
+def _points_for(
+    model: Path, wanted: str | None, data: str, label: str, encoder: Path | None
+) -> "np.ndarray":
+    """The file's points, in the frame that the model was trained in, as far as that is known;
+    `wanted` is the hash of the encoder that it was trained on."""
     from fedhull.data.files import load_points, open_h5ad
     from fedhull.embed.annotated import made_by
     from fedhull.embed.embedder import load_cell_embedder
-    from fedhull.learn.model import encoder_of_model
     from fedhull.study.frame import place_points
 
-    wanted = encoder_of_model(model)
     if encoder is not None:
         placer = load_cell_embedder(encoder)
         if wanted not in (None, placer.hash):

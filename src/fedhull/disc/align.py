@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import expm
 
+from fedhull.disc.centroid import centroid
 from fedhull.disc.isometry import Isometry, translation
-from fedhull.disc.maps import distance, exp_map, log_map, mobius_add
+from fedhull.disc.maps import distance, exp_map, log_map
 from fedhull.disc.models import poincare_to_hyperboloid
-from fedhull.disc.points import as_ball_points, as_numbers, as_point_rows, check_curvature
+from fedhull.disc.points import as_ball_points, as_point_rows, as_weights, check_curvature
 from fedhull.errors import InvalidInput
 
 # A reflection must better the fit by this share of the points' spread to be believed.
 _BELIEVED = 1e-6
-_RECENTRED = 1e-2
 _MOST_STEPS, _ROUGH, _FINE = 60, 1e-2, 1e-14
 _NOTHING = 1e-26  # a misfit of 1e-13: rounding
 
@@ -51,31 +51,6 @@ class Alignment:
         }
 
 
-def centroid(
-    points: ArrayLike, weights: ArrayLike | None = None, curvature: float = 1.0
-) -> np.ndarray:
-    """The Lorentz centroid of points (n, d): Σ wᵢXᵢ on the hyperboloid, brought back to the sheet.
-
-    It is the point m with the least Σ wᵢ·cosh(√k·d(m, xᵢ)), and moves with every isometry.
-
-    >>> centroid([[0.8, 0.0], [0.0, 0.0]])
-    array([0.5, 0. ])
-    """
-    k = check_curvature(curvature)
-    x, gap = as_ball_points(as_point_rows(points), k)
-    w = _as_weights(weights, len(x))
-    middle = _rough_centroid(x, gap, w, k)
-    # Time² − space² cancels for points that are together at the rim. From where that leads, though,
-    # they look nearer to the centre, and from there nearer still.
-    for _ in range(8):
-        seen, seen_gap = as_ball_points(mobius_add(-middle, x, k), k)
-        step = _rough_centroid(seen, seen_gap, w, k)
-        middle = mobius_add(middle, step, k)
-        if np.sqrt(k) * np.hypot.reduce(step) < _RECENTRED:
-            break
-    return middle
-
-
 def align(
     source: ArrayLike,
     target: ArrayLike,
@@ -103,7 +78,8 @@ def align(
             f"source and target must be pairs of points of one shape (n, d), got {x.shape} and "
             f"{y.shape}; align_by_class pairs the centres of classes instead"
         )
-    w = _as_weights(weights, len(x))
+    w = as_weights(weights, len(x))
+    w = w / w.sum()
     to_middle = translation(-centroid(y, w, k), k)
     pairs = _Pairs(x, to_middle.apply(y), w, k)
     proper, mirrored = _starts(x, pairs.y, w, k)
@@ -272,18 +248,6 @@ def _moved(parameters: np.ndarray, k: float) -> Isometry:
     return Isometry(shift, expm(skew.T - skew), k)
 
 
-def _rough_centroid(x: np.ndarray, gap: np.ndarray, w: np.ndarray, k: float) -> np.ndarray:
-    """The centroid, exact if it lies near the origin."""
-    pull = w / gap
-    pull = pull / pull.max()
-    space = 2.0 * np.sqrt(k) * (pull[:, None] * x).sum(axis=0)
-    time = (pull * (2.0 - gap)).sum()
-    norm = np.sqrt(max(time**2 - space @ space, 0.0))
-    # as far out as floats go, if all digits were lost
-    ball = space / max(time + norm, np.hypot.reduce(space) * (1.0 + 1e-15))
-    return ball / np.sqrt(k)
-
-
 def _by_class(points: ArrayLike, labels: ArrayLike, name: str) -> dict[Any, np.ndarray]:
     """The points of each class, in the order of the labels."""
     x, y = as_point_rows(points, name), np.asarray(labels)
@@ -293,19 +257,6 @@ def _by_class(points: ArrayLike, labels: ArrayLike, name: str) -> dict[Any, np.n
             f"shape {y.shape}"
         )
     return {label: x[y == label] for label in np.unique(y).tolist()}
-
-
-def _as_weights(weights: ArrayLike | None, n: int) -> np.ndarray:
-    """Weights (n,) ≥ 0 that sum to one."""
-    if weights is None:
-        return np.full(n, 1.0 / n)
-    w = as_numbers(weights, "weights", "(n,)")
-    if w.shape != (n,):
-        raise InvalidInput(f"weights must have shape ({n},), one for each point, got {w.shape}")
-    if not (np.isfinite(w).all() and (w >= 0.0).all() and (w > 0.0).any()):
-        raise InvalidInput("weights must be finite, none negative and not all zero")
-    w = w / w.max()
-    return w / w.sum()
 
 
 def _root_mean_square(distances: np.ndarray, w: np.ndarray) -> float:

@@ -120,6 +120,19 @@ def as_point_rows(points: ArrayLike, name: str = "points") -> np.ndarray:
     return np.ascontiguousarray(array)
 
 
+def as_weights(weights: ArrayLike | None, n: int) -> np.ndarray:
+    """Weights (n,) ≥ 0, all one if left out, scaled by a power of two so that the largest is about
+    one: that rounds nothing."""
+    if weights is None:
+        return np.ones(n)
+    w = as_numbers(weights, "weights", "(n,)")
+    if w.shape != (n,):
+        raise InvalidInput(f"weights must have shape ({n},), one for each point, got {w.shape}")
+    if not (np.isfinite(w).all() and (w >= 0.0).all() and (w > 0.0).any()):
+        raise InvalidInput("weights must be finite, none negative and not all zero")
+    return np.ldexp(w, -np.frexp(w.max())[1])
+
+
 def check_alike(**arrays: np.ndarray) -> None:
     """Arrays of vectors must have equally many coordinates and shapes that broadcast."""
     names, shapes = " and ".join(arrays), [a.shape for a in arrays.values()]

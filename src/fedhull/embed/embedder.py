@@ -104,7 +104,7 @@ def load_cell_embedder(path: str | Path) -> CellEmbedder:
 
 def embedder_from_bytes(content: bytes, name: str = "the embedder") -> Embedder:
     """The embedder whose file has this content."""
-    from fedhull.embed.methods import METHODS
+    from fedhull.embed.methods import EMBEDDERS
 
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
@@ -114,13 +114,13 @@ def embedder_from_bytes(content: bytes, name: str = "the embedder") -> Embedder:
         raise InvalidInput(f"{name} is not a fedhull embedder") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise InvalidInput(f"{name} is not a fedhull embedder")
-    if header.get("version") != VERSION or header.get("method") not in METHODS:
+    if header.get("version") != VERSION or header.get("method") not in EMBEDDERS.names:
         raise InvalidInput(
             f"{name} was made by another version of fedhull: it has version "
             f"{header.get('version')!r} and method {header.get('method')!r}"
         )
     try:
-        made = METHODS[header["method"]].from_state(header["settings"], arrays)
+        made = EMBEDDERS[header["method"]].from_state(header["settings"], arrays)
     except (KeyError, TypeError, ValueError) as problem:
         raise InvalidInput(f"{name} is damaged: {problem!r} in its content") from None
     return made

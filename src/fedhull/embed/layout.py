@@ -8,8 +8,8 @@ Poincaré maps (Klimovskaia et al. 2020), but normalised over all pairs as in t-
 import numpy as np
 from numba import njit, prange
 
+from fedhull.disc.centroid import centroid
 from fedhull.disc.maps import exp_map, mobius_add
-from fedhull.disc.models import poincare_to_hyperboloid
 from fedhull.progress import Progress, Report, ignore
 
 # The rim is where floats end; nothing is gained by going there.
@@ -48,18 +48,9 @@ def layout(
         far = 2.0 * np.hypot(*move.T) / gap
         move *= np.minimum(1.0, _LONGEST_STEP / np.maximum(far, 1e-12))[:, None]
         x = _inside(exp_map(x, move))
-        x = _inside(mobius_add(-centres(x), x))
+        x = _inside(mobius_add(-centroid(x), x))
         report(Progress("laying out", step, steps))
     return x
-
-
-def centres(points: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Lorentz centroids of groups of points (..., n, 2): (..., 2). Good for points well inside."""
-    weights = np.ones(points.shape[:-1]) if weights is None else weights
-    total = (weights[..., None] * poincare_to_hyperboloid(points)).sum(axis=-2)
-    time, space = total[..., 0], total[..., 1:]
-    norm = np.sqrt(time**2 - (space**2).sum(axis=-1))
-    return space / (time + norm)[..., None]
 
 
 def _inside(x: np.ndarray) -> np.ndarray:

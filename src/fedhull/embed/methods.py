@@ -3,23 +3,25 @@
 from dataclasses import fields
 from typing import Any
 
-from fedhull.embed.autoencoder import AutoencoderEmbedder
 from fedhull.embed.embedder import CellEmbedder, Embedder
-from fedhull.embed.neighbours import NeighbourEmbedder
-from fedhull.embed.tree import TreeEmbedder
 from fedhull.errors import InvalidInput
+from fedhull.registry import Registry
 
-CELL_METHODS: dict[str, type[CellEmbedder]] = {
-    kind.method: kind for kind in (NeighbourEmbedder, AutoencoderEmbedder)
-}
-METHODS: dict[str, type[Embedder]] = {**CELL_METHODS, TreeEmbedder.method: TreeEmbedder}
+EMBEDDERS: Registry[type[Embedder]] = Registry("method", "fedhull.embedders")
 
 
-def make_embedder(method: str, **settings: Any) -> CellEmbedder:
-    """An embedder of cells that is not fitted yet."""
-    if method not in CELL_METHODS:
-        raise InvalidInput(f"method must be one of {', '.join(CELL_METHODS)}, got {method!r}")
-    kind: Any = CELL_METHODS[method]
+def make_embedder(method: str | CellEmbedder, **settings: Any) -> CellEmbedder:
+    """An embedder of cells that is not fitted yet: the one of this name with these settings, or the
+    embedder that was passed instead of a name, which has its settings already."""
+    if isinstance(method, CellEmbedder):
+        if settings:
+            raise InvalidInput(
+                f"{', '.join(settings)} must be set on the embedder that is passed as method"
+            )
+        return method
+    kind: Any = EMBEDDERS[method]
+    if not issubclass(kind, CellEmbedder):
+        raise InvalidInput(f"method must be an embedder of cells, but {method!r} is none")
     known = {setting.name: setting.default for setting in fields(kind) if setting.init}
     for name, value in settings.items():
         if name not in known:

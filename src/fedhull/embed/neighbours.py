@@ -14,10 +14,11 @@ from scipy.sparse import issparse
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
+from fedhull.disc.centroid import centroid, centroids
 from fedhull.embed.cells import Cells, Preparation
 from fedhull.embed.embedder import CellEmbedder
 from fedhull.embed.graph import accessibility, small_groups
-from fedhull.embed.layout import centres, layout
+from fedhull.embed.layout import layout
 from fedhull.errors import InvalidInput
 from fedhull.progress import Report, ignore
 
@@ -78,7 +79,7 @@ class NeighbourEmbedder(CellEmbedder):
         )
         groups = small_groups(features, SMALLEST_GROUP)
         self.anchors = np.array([features[group].mean(axis=0) for group in groups])
-        self.places = np.array([centres(points[group]) for group in groups])
+        self.places = np.array([centroid(points[group]) for group in groups])
         whole = len(rows) == len(cells)
         return points / np.sqrt(self.curvature) if whole else self.transform(cells)
 
@@ -91,7 +92,9 @@ class NeighbourEmbedder(CellEmbedder):
         places = []
         for chunk in cells.chunks():
             apart, which = nearest.kneighbors(self._features(chunk))
-            places.append(centres(self.places[which], 1.0 / (apart**2 + 1e-12)))
+            weights = 1.0 / (apart**2 + 1e-12)
+            cell = np.repeat(np.arange(len(chunk)), n_nearest)
+            places.append(centroids(self.places[which.ravel()], cell, weights.ravel()))
         return np.concatenate(places) / np.sqrt(self.curvature)
 
     def _learn_features(self, prepared: np.ndarray) -> None:

@@ -1,212 +1,80 @@
 """Which hulls of different clients are the same class (Sec. 5.6, App. H).
 
-The server has hulls and knows which come from the same, unnamed, client. Three ways to sort them
-into J global classes: the paper's Kernighan–Lin bisection for two classes, its spectral clustering
-with repelled siblings for more, and ours: matching, which holds to the fact that a client's hulls
-are all of different classes.
+The server has hulls and knows which come from the same, unnamed, client. A grouping sorts them into
+J global classes: `matching`, ours, or the paper's `kernighan-lin` and `spectral`.
 """
 
 from collections.abc import Sequence
-from itertools import combinations, pairwise
-from typing import Any, Literal
+from typing import Any, Protocol
 
-import networkx as nx
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from sklearn.cluster import SpectralClustering
 
-from fedhull.disc.link import hull_distance
-from fedhull.disc.maps import pairwise_distance
-from fedhull.disc.models import poincare_to_hyperboloid
 from fedhull.errors import InvalidInput
+from fedhull.registry import Registry, name_of
 
-Method = Literal["matching", "kernighan-lin", "spectral"]
-Between = Literal["mean", "hull"]
 
-# The paper's settings: two hulls of one client are tied by a hundredth of the weakest tie.
-_SIBLING_SHARE = 0.01
-_RESTARTS, _MOST_ROUNDS = 20, 50
-# Hulls that meet count as this close.
-_TOUCHING = 1e-3
-# Restarts from every client's hulls are tried for studies up to this size.
-_MANY_HULLS = 2_000
+class Grouping(Protocol):
+    """How hulls are sorted into classes."""
+
+    def __call__(
+        self,
+        hulls: Sequence[np.ndarray],
+        owners: np.ndarray,
+        n_groups: int,
+        *,
+        curvature: float,
+        seed: int,
+    ) -> np.ndarray:
+        """The group, 0..n_groups−1, of each hull (m, d), shape (n,); owners[i] is the number of
+        hull i's client."""
+
+
+GROUPINGS: Registry[Grouping] = Registry("grouping", "fedhull.groupings")
 
 
 def group_hulls(
     hulls: Sequence[np.ndarray],
     clients: Sequence[int],
     n_groups: int,
-    method: Method = "matching",
+    method: str | Grouping = "matching",
     curvature: float = 1.0,
     seed: int = 0,
-    between: Between = "mean",
 ) -> np.ndarray:
-    """The group, 0..n_groups−1, of each hull; `clients[i]` says whose hull i is.
-
-    `between` is the distance of two hulls that spectral and kernighan-lin use: the mean over their
-    points (eq. 10), or, as "hull", the exact distance between the hulls. Matching uses centres.
+    """The group, 0..n_groups−1, of each hull, numbered as they appear; `clients[i]` says whose hull
+    i is. `method` is a grouping or the name of one.
 
     >>> a, b = np.array([[0.8, 0.0]]), np.array([[-0.8, 0.0]])
     >>> group_hulls([a, b, b, a], clients=[0, 0, 1, 1], n_groups=2).tolist()
     [0, 1, 1, 0]
     """
-    owners = np.asarray(clients)
-    if method == "matching":
-        groups = _matching(hulls, owners, n_groups, curvature, seed)
-    elif method == "spectral":
-        groups = _spectral(_weights(hulls, curvature, between), owners, n_groups, seed)
-    elif method == "kernighan-lin":
-        groups = _kernighan_lin(_weights(hulls, curvature, between), n_groups, seed)
-    else:
+    grouping = GROUPINGS.resolve(method)
+    groups = np.asarray(
+        grouping(hulls, np.asarray(clients), n_groups, curvature=curvature, seed=seed)
+    )
+    if groups.shape != (len(hulls),) or groups.dtype.kind not in "iu":
         raise InvalidInput(
-            f"grouping must be 'matching', 'kernighan-lin' or 'spectral', got {method!r}"
+            f"grouping must return a whole number for each of the {len(hulls)} hulls, but "
+            f"{name_of(method)} returned an array of shape {groups.shape} and type "
+            f"{groups.dtype}"
+        )
+    if len(np.unique(groups)) > n_groups:
+        raise InvalidInput(
+            f"grouping must sort the hulls into at most {n_groups} groups, but "
+            f"{name_of(method)} made {len(np.unique(groups))}"
         )
     return _numbered_by_appearance(groups)
 
 
-def mean_distances(hulls: Sequence[np.ndarray], curvature: float = 1.0) -> np.ndarray:
-    """Average hyperbolic distance between the points of every two hulls (eq. 10), shape (n, n)."""
-    points = np.concatenate(list(hulls))
-    starts = np.cumsum([0] + [len(h) for h in hulls])
-    counts = np.diff(starts)
-    sums = np.empty((len(hulls), len(hulls)))
-    for i, (begin, end) in enumerate(pairwise(starts)):
-        rows = pairwise_distance(points[begin:end], points, curvature).sum(axis=0)
-        sums[i] = np.add.reduceat(rows, starts[:-1])
-    return sums / counts[:, None] / counts[None, :]
-
-
 def share_matched(groups: np.ndarray, truth: list[Any]) -> float:
     """The share of hulls in the right group, groups and classes paired as well as possible."""
+    # slow to import, and not needed where a grouping is only named
+    from scipy.optimize import linear_sum_assignment
+
     _, classes = np.unique(truth, return_inverse=True)
     table = np.zeros((groups.max() + 1, classes.max() + 1))
     np.add.at(table, (groups, classes), 1)
     rows, columns = linear_sum_assignment(-table)
     return float(table[rows, columns].sum() / len(truth))
-
-
-def hull_distances(hulls: Sequence[np.ndarray], curvature: float = 1.0) -> np.ndarray:
-    """Exact distance between every two hulls, shape (n, n); 0 where they meet."""
-    table = np.zeros((len(hulls), len(hulls)))
-    for i, j in combinations(range(len(hulls)), 2):
-        table[i, j] = table[j, i] = hull_distance(hulls[i], hulls[j], curvature)
-    return table
-
-
-def _weights(hulls: Sequence[np.ndarray], curvature: float, between: Between) -> np.ndarray:
-    """The paper's edge weights, one over the distance."""
-    if between not in ("mean", "hull"):
-        raise InvalidInput(f"between must be 'mean' or 'hull', got {between!r}")
-    measure = mean_distances if between == "mean" else hull_distances
-    distances = measure(hulls, curvature)
-    weights = 1.0 / np.maximum(distances, _TOUCHING)
-    np.fill_diagonal(weights, 0.0)
-    return weights
-
-
-def _kernighan_lin(weights: np.ndarray, n_groups: int, seed: int) -> np.ndarray:
-    if n_groups != 2:
-        raise InvalidInput(
-            f"kernighan-lin grouping is for two classes, this study has {n_groups}; "
-            f"use 'matching' or 'spectral'"
-        )
-    graph = nx.from_numpy_array(weights)
-    _, second = nx.community.kernighan_lin_bisection(graph, weight="weight", seed=seed)
-    return np.isin(np.arange(len(weights)), list(second)).astype(int)
-
-
-def _spectral(weights: np.ndarray, owners: np.ndarray, n_groups: int, seed: int) -> np.ndarray:
-    others = ~np.eye(len(weights), dtype=bool)
-    siblings = (owners[:, None] == owners[None, :]) & others
-    weights = np.where(siblings, _SIBLING_SHARE * weights[others].min(), weights)
-    clustering = SpectralClustering(
-        n_clusters=n_groups,
-        affinity="precomputed",
-        assign_labels="discretize",
-        n_init=100,
-        random_state=seed,
-    )
-    return clustering.fit_predict(weights)
-
-
-def _matching(
-    hulls: Sequence[np.ndarray], owners: np.ndarray, n_groups: int, curvature: float, seed: int
-) -> np.ndarray:
-    """Constrained clustering of the hulls' centres on the hyperboloid.
-
-    Each round assigns every client's hulls to different groups at the least total cost (the
-    Hungarian method), then moves the groups' centres to the mean of what they got, until nothing
-    changes. Of many starts, each from the hulls of some clients, the cheapest end wins.
-    """
-    middles = np.array([_lorentz_mean(h, curvature) for h in hulls])
-    # in order of appearance: how clients are numbered means nothing
-    families = [np.flatnonzero(owners == owner) for owner in dict.fromkeys(owners.tolist())]
-    largest = max(map(len, families))
-    if largest > n_groups:
-        raise InvalidInput(f"a client has {largest} hulls, more than the {n_groups} global classes")
-    rng = np.random.default_rng(seed)
-    n_starts = _RESTARTS if len(hulls) <= _MANY_HULLS else 3
-    by_size = sorted(families, key=len, reverse=True)
-    best_cost, best = np.inf, np.zeros(len(hulls), dtype=int)
-    for start in range(n_starts):
-        family = start if start < len(by_size) else int(rng.choice(len(by_size)))
-        centres = _spread_out(middles, by_size[family], n_groups, curvature, rng)
-        cost, groups = _settle(middles, families, centres, curvature)
-        if cost < best_cost - 1e-12:
-            best_cost, best = cost, groups
-    return best
-
-
-def _settle(
-    middles: np.ndarray, families: list[np.ndarray], centres: np.ndarray, curvature: float
-) -> tuple[float, np.ndarray]:
-    groups = np.full(len(middles), -1)
-    for _ in range(_MOST_ROUNDS):
-        costs = _lorentz_distance(middles, centres, curvature)
-        new, total = np.empty_like(groups), 0.0
-        for family in families:
-            rows, columns = linear_sum_assignment(costs[family])
-            new[family[rows]] = columns
-            total += costs[family[rows], columns].sum()
-        if (new == groups).all():
-            break
-        groups = new
-        centres = np.array(
-            [
-                _to_sheet(middles[groups == g].mean(axis=0), curvature)
-                if (groups == g).any()
-                else centres[g]
-                for g in range(len(centres))
-            ]
-        )
-    return float(total), groups
-
-
-def _spread_out(
-    middles: np.ndarray, chosen: np.ndarray, n: int, curvature: float, rng: Any
-) -> np.ndarray:
-    """The chosen hulls' centres and, until there are n, others far from those (k-means++)."""
-    picked = list(chosen[:n])
-    while len(picked) < n:
-        nearest = _lorentz_distance(middles, middles[picked], curvature).min(axis=1) ** 2
-        total = nearest.sum()
-        share = nearest / total if total > 0.0 else np.full(len(nearest), 1.0 / len(nearest))
-        picked.append(int(rng.choice(len(middles), p=share)))
-    return middles[picked]
-
-
-def _lorentz_mean(points: np.ndarray, curvature: float) -> np.ndarray:
-    return _to_sheet(poincare_to_hyperboloid(points, curvature).mean(axis=0), curvature)
-
-
-def _to_sheet(vector: np.ndarray, curvature: float) -> np.ndarray:
-    """The point of the hyperboloid in the direction of a vector inside the cone."""
-    return vector / np.sqrt(curvature * (vector[0] ** 2 - (vector[1:] ** 2).sum()))
-
-
-def _lorentz_distance(a: np.ndarray, b: np.ndarray, curvature: float) -> np.ndarray:
-    product = np.outer(a[:, 0], b[:, 0]) - a[:, 1:] @ b[:, 1:].T
-    return np.arccosh(np.maximum(curvature * product, 1.0)) / np.sqrt(curvature)
 
 
 def _numbered_by_appearance(groups: np.ndarray) -> np.ndarray:

@@ -1,91 +1,120 @@
 """Guarded hulls: what a client leaves out before it makes a hull, for privacy and for accuracy.
 
-A hull is made of outliers. *Edit* drops the points that the client's own classifier gets wrong,
-*trim* the outermost few of each class. Fewer identifiable points leave, and the hulls of different
-classes overlap less.
+A guard is written as parts joined by ``+``, applied from left to right, each ``name`` or
+``name:argument``: ``edit+trim:0.02``. ``none`` is the guard that leaves nothing out.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from fedhull.disc.hull import minimal_hull
-from fedhull.disc.maps import distance
-from fedhull.disc.models import hyperboloid_to_poincare, poincare_to_hyperboloid
 from fedhull.errors import InvalidInput
-from fedhull.learn.lorentz import LorentzClassifier
+from fedhull.registry import Registry
 
-_LOCAL_STRENGTH = 1e3
+# points (n, d), labels (n,), how many cells stand behind each point (n,), curvature → the same
+GuardPart = Callable[
+    [np.ndarray, np.ndarray, np.ndarray, float], tuple[np.ndarray, np.ndarray, np.ndarray]
+]
+GuardFactory = Callable[[str | None], GuardPart]  # from the argument, if one was given
+
+GUARDS: Registry[GuardFactory] = Registry("a part of a guard", "fedhull.guards")
+_NONE = "none"
 
 
-@dataclass(frozen=True)
+class Guarded(NamedTuple):
+    """What goes into the hulls: points (n, d), their labels (n,), and how many cells stand behind
+    each (n,)."""
+
+    x: np.ndarray
+    y: np.ndarray
+    cells: np.ndarray
+
+
+@dataclass(frozen=True, repr=False)
 class Guard:
-    """What to leave out: ``edit`` and/or the share ``trim`` of each class.
+    """What is left out of hulls, part by part; guards of equal parts are equal.
 
-    >>> Guard.parse("edit+trim:0.02")
-    Guard(edit=True, trim=0.02)
+    >>> guard = Guard.parse("edit+trim:.020")
+    >>> guard, str(guard) == "edit+trim:0.02", guard == Guard.parse("edit+trim:0.02")
+    (Guard('edit+trim:0.02'), True, True)
     """
 
-    edit: bool = False
-    trim: float = 0.0
+    parts: tuple[GuardPart, ...] = ()
+    words: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
-    def parse(cls, text: str) -> "Guard":
-        """From ``none``, ``edit``, ``trim:F`` or ``edit+trim:F``."""
-        edit, trim = False, 0.0
-        try:
-            for part in text.split("+") if text != "none" else []:
-                kind, _, share = part.partition(":")
-                if kind == "edit" and not share:
-                    edit = True
-                elif kind == "trim" and 0.0 <= float(share) < 1.0:
-                    trim = float(share)
-                else:
-                    raise ValueError
-        except ValueError:
+    def parse(cls, text: str) -> Self:
+        """From parts joined by ``+``, or ``none``."""
+        if text == _NONE:
+            return cls()
+        written = text.split("+")
+        parts = tuple(_parsed(word, text) for word in written)
+        return cls(parts, tuple(map(_word_for, parts, written)))
+
+    @classmethod
+    def of(cls, guard: "str | Guard | GuardPart") -> "Guard":
+        """The guard itself, the guard of a text, or one of a single part."""
+        if isinstance(guard, Guard):
+            return guard
+        if isinstance(guard, str):
+            return cls.parse(guard)
+        if not callable(guard):
             raise InvalidInput(
-                f"guard must be 'none', 'edit', 'trim:F' or 'edit+trim:F' with 0 ≤ F < 1, "
-                f"got {text!r}; try 'edit+trim:0.02'"
-            ) from None
-        return cls(edit, trim)
+                f"guard must be a text such as 'edit+trim:0.02', a Guard or a function of points, "
+                f"labels, cells and curvature, got {guard!r}"
+            )
+        return cls((guard,), (_word_for(guard, getattr(guard, "__name__", repr(guard))),))
 
-    def keep(self, x: np.ndarray, y: np.ndarray, curvature: float = 1.0) -> np.ndarray:
-        """Which points go into the hulls, shape (n,), bool. No class is emptied."""
-        kept = np.ones(len(x), dtype=bool)
-        if self.edit and len(np.unique(y)) > 1:
-            kept = _edited(x, y, curvature)
-        for label in np.unique(y):
-            of_class = np.flatnonzero(kept & (y == label))
-            n_trimmed = int(self.trim * len(of_class))
-            kept[of_class[outermost(x[of_class], n_trimmed, curvature)]] = False
-        return kept
+    def apply(self, x: np.ndarray, y: np.ndarray, curvature: float = 1.0) -> Guarded:
+        """What is left of points (n, d) with labels (n,). No class is emptied.
 
+        >>> x, y = np.array([[0.1, 0.0], [0.2, 0.0], [0.9, 0.0]]), np.zeros(3)
+        >>> Guard.parse("trim:0.4").apply(x, y).x.tolist()
+        [[0.1, 0.0], [0.2, 0.0]]
+        """
+        left = Guarded(x, y, np.ones(len(x), dtype=np.int64))
+        for part, word in zip(self.parts, self.words, strict=True):
+            before, left = left, Guarded(*map(np.asarray, part(*left, curvature)))
+            _check(before, left, word)
+        return left
 
-def outermost(points: np.ndarray, n: int, curvature: float) -> np.ndarray:
-    """Indices of the n outermost points: hull after hull is peeled off; of a hull that is only
-    partly needed, the corners farthest from the middle."""
-    left, found = np.arange(len(points)), np.empty(0, dtype=np.int64)
-    while len(found) < n:
-        layer = minimal_hull(points[left], curvature)
-        if len(found) + len(layer) > n:
-            away = distance(points[left[layer]], _middle(points, curvature), curvature)
-            layer = layer[np.argsort(-away, kind="stable")][: n - len(found)]
-        found = np.concatenate((found, left[layer]))
-        left = np.delete(left, layer)
-    return found
+    def __str__(self) -> str:
+        return "+".join(self.words) or _NONE
+
+    def __repr__(self) -> str:
+        return f"Guard({str(self)!r})"
 
 
-def _edited(x: np.ndarray, y: np.ndarray, curvature: float) -> np.ndarray:
-    local = LorentzClassifier(_LOCAL_STRENGTH, curvature=curvature, calibrate=False)
-    kept = local.fit(x, y).predict(x) == y
-    for label in np.unique(y):
-        if not kept[y == label].any():
-            kept[y == label] = True
-    return kept
+def _parsed(word: str, text: str) -> GuardPart:
+    name, colon, argument = word.partition(":")
+    try:
+        return GUARDS[name](argument if colon else None)
+    except InvalidInput as problem:
+        raise InvalidInput(
+            f"guard must be 'none' or parts joined by '+', as in 'edit+trim:0.02', got {text!r}: "
+            f"{problem}"
+        ) from None
 
 
-def _middle(points: np.ndarray, curvature: float) -> np.ndarray:
-    """The mean on the hyperboloid, brought back to the sheet."""
-    mean = poincare_to_hyperboloid(points, curvature).mean(axis=0)
-    scale = np.sqrt(curvature * (mean[0] ** 2 - (mean[1:] ** 2).sum()))
-    return hyperboloid_to_poincare(mean / scale, curvature)
+def _word_for(part: GuardPart, written: str) -> str:
+    """How a part calls itself, or else how it was written."""
+    kind: Any = type(part)
+    return written if kind.__str__ is object.__str__ else str(part)
+
+
+def _check(before: Guarded, after: Guarded, word: str) -> None:
+    """Hold a part to its contract; parts may come from anywhere."""
+    n = len(after.y)
+    if after.x.shape != (n, before.x.shape[1]) or after.cells.shape != (n,):
+        raise InvalidInput(
+            f"the part {word!r} of the guard must return as many labels and cells as points, got "
+            f"arrays of shapes {after.x.shape}, {after.y.shape} and {after.cells.shape}"
+        )
+    if set(before.y.tolist()) != set(after.y.tolist()):
+        changed = sorted(map(str, set(before.y.tolist()) ^ set(after.y.tolist())))
+        raise InvalidInput(
+            f"the part {word!r} of the guard must keep every class and make no new one, but these "
+            f"came or went: {', '.join(changed)}"
+        )

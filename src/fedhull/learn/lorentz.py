@@ -16,11 +16,24 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fedhull.disc.models import poincare_to_hyperboloid
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
+from fedhull.learn.content import Content, Table, check_shape, shared
 
 _STRENGTHS = (1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
 _DEFAULT_STRENGTH = 1e3
 # Cross-validation of the strength looks at no more points than this.
 _MOST_POINTS = 4_000
+
+
+class LorentzContent(Content, tag="lorentz"):
+    """A model file of a `LorentzClassifier`: coef (d+1, J) and intercept (J,)."""
+
+    coef: Table
+    intercept: list[float]
+
+    def check(self) -> None:
+        """Shapes that go together."""
+        check_shape(self.coef, "coef", self.dimension + 1, len(self.classes))
+        check_shape(self.intercept, "intercept", len(self.classes))
 
 
 class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -42,6 +55,8 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     array(['right'], dtype='<U5')
     """
 
+    Content = LorentzContent
+
     def __init__(
         self,
         C: float | str = "auto",  # noqa: N803 - scikit-learn's name
@@ -58,6 +73,11 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.class_weight = class_weight
         self.calibrate = calibrate
         self.random_state = random_state
+
+    @classmethod
+    def for_study(cls, curvature: float, strength: float) -> "LorentzClassifier":
+        """A fresh one, which chooses its strength itself."""
+        return cls(curvature=curvature)
 
     def fit(self, X: Any, y: Any) -> "LorentzClassifier":  # noqa: N803
         """Fit to points (n, d) of the ball with labels (n,)."""
@@ -130,6 +150,21 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         length = np.sqrt(space_norm**2 - time**2)
         distance = float(np.arcsinh(root * offset / length) / root)
         return np.tanh(rho / 2.0) / root * unit, unit, distance
+
+    def to_content(self) -> LorentzContent:
+        """What stands in a model file."""
+        check_is_fitted(self)
+        return LorentzContent(
+            **shared(self), coef=self.coef_.tolist(), intercept=self.intercept_.tolist()
+        )
+
+    @classmethod
+    def from_content(cls, content: LorentzContent) -> "LorentzClassifier":
+        """The inverse of `to_content`."""
+        model = cls(curvature=content.curvature)
+        model.coef_ = np.array(content.coef, dtype=np.float64)
+        model.intercept_ = np.array(content.intercept, dtype=np.float64)
+        return model
 
     def _features(self, points: np.ndarray) -> np.ndarray:
         lifted = poincare_to_hyperboloid(points, self.curvature)

@@ -1,95 +1,62 @@
 """Trained classifiers as JSON: versioned, readable, no pickle; and what the server publishes."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
+from fedhull.disk import read_bytes, write_json
 from fedhull.errors import InvalidInput
-from fedhull.learn.lorentz import LorentzClassifier
-from fedhull.learn.platt import PlattScaled
-from fedhull.learn.svm import EuclideanSVC, GeodesicScore, LinearScore, PoincareSVC
+from fedhull.learn.classifiers import CLASSIFIERS
+from fedhull.learn.content import FORMAT, KIND, VERSION, Content
 
-FORMAT, VERSION, ENCODER = "fedhull-model", 1, "encoder"
-_KINDS = {"lorentz": LorentzClassifier, "poincare-svm": PoincareSVC, "euclidean-svm": EuclideanSVC}
+_PUBLISHED = "the published model"
+# where keys stand in a file, whatever the classifier has in between
+_FIRST = ("format", "version", KIND, "classes", "dimension", "curvature")
+_LAST = ("class_of_label", "encoder")
 
 
-def model_to_json(model: Any, class_of_label: Mapping[int, int] | None = None) -> dict[str, Any]:
+def model_to_json(
+    model: Any, class_of_label: Mapping[int, int] | None = None, encoder: str | None = None
+) -> dict[str, Any]:
     """A fitted classifier as plain values; `class_of_label` says to which class each label of the
-    study was assigned."""
-    kind = next((k for k, cls in _KINDS.items() if type(model) is cls), None)
-    if kind is None:
-        raise InvalidInput(f"a {type(model).__name__} cannot be saved as a model file")
-    content = {
-        "format": FORMAT,
-        "version": VERSION,
-        "kind": kind,
-        "classes": model.classes_.tolist(),
-        "dimension": int(model.n_features_in_),
-        "curvature": float(getattr(model, "curvature", 1.0)),
-    }
-    if kind == "lorentz":
-        content["coef"] = model.coef_.tolist()
-        content["intercept"] = model.intercept_.tolist()
-    else:
-        content["scorers"] = [{"a": s.a, "b": s.b} | s.score.to_json() for s in model.scorers_]
+    study was assigned, `encoder` is the hash of the encoder that its points come from."""
+    kind = getattr(type(model), "Content", Content).__struct_config__.tag
+    if kind not in CLASSIFIERS.names or CLASSIFIERS[kind] is not type(model):
+        raise InvalidInput(
+            f"a {type(model).__name__} cannot be saved as a model file: only classifiers that can "
+            f"be named can, {', '.join(CLASSIFIERS.names)}"
+        )
+    content = model.to_content()
     if class_of_label is not None:
-        content["class_of_label"] = {str(k): int(v) for k, v in class_of_label.items()}
-    return content
+        content.class_of_label = {str(k): int(v) for k, v in class_of_label.items()}
+    content.encoder = encoder
+    values = msgspec.to_builtins(content)
+    between = [key for key in values if key not in _FIRST + _LAST]
+    # what is not known is left out
+    last = [key for key in _LAST if values[key] is not None]
+    return {key: values[key] for key in (*_FIRST, *between, *last)}
 
 
 def model_from_json(content: Any, name: str = "the model") -> Any:
-    """The classifier of `model_to_json`."""
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InvalidInput(f"{name} is not a fedhull model")
-    if content.get("version") != VERSION:
-        raise InvalidInput(
-            f"{name} has version {content.get('version')!r} of the format, this fedhull reads "
-            f"version {VERSION}"
-        )
-    try:
-        model: Any = _KINDS[content["kind"]]()
-        model.classes_ = np.array(content["classes"])
-        model.n_features_in_ = int(content["dimension"])
-        if content["kind"] != "euclidean-svm":
-            model.curvature = float(content["curvature"])
-        if content["kind"] == "lorentz":
-            model.coef_ = np.array(content["coef"], dtype=np.float64)
-            model.intercept_ = np.array(content["intercept"], dtype=np.float64)
-        else:
-            score = LinearScore if content["kind"] == "euclidean-svm" else GeodesicScore
-            model.scorers_ = [
-                PlattScaled(score.from_json(s), float(s["a"]), float(s["b"]))
-                for s in content["scorers"]
-            ]
-    except (KeyError, TypeError, ValueError) as problem:
-        raise InvalidInput(f"{name} is damaged: {problem!r} in its content") from None
-    return model
+    """The classifier of `model_to_json`; its attribute `encoder_` is the hash of the encoder that
+    its points come from, or None."""
+    return _classifier(_checked(content, name), name)
 
 
 def save_model(model: Any, path: str | Path, encoder: str | None = None) -> None:
     """Write a fitted classifier to a JSON file, with the hash of the encoder that its points come
-    from, if there is one."""
-    content = model_to_json(model) | ({} if encoder is None else {ENCODER: encoder})
-    Path(path).write_text(json.dumps(content, indent=1) + "\n")
-
-
-def encoder_of_model(path: str | Path) -> str | None:
-    """The hash of the encoder that a model file names."""
-    content = json.loads(Path(path).read_text())
-    return content.get(ENCODER) if isinstance(content, dict) else None
+    from, if there is one: a model that was loaded knows its own."""
+    encoder = getattr(model, "encoder_", None) if encoder is None else encoder
+    write_json(path, model_to_json(model, encoder=encoder))
 
 
 def load_model(path: str | Path) -> Any:
-    """The classifier in a file that `save_model`, a study or a simulation wrote."""
-    try:
-        content = json.loads(Path(path).read_text())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as problem:
-        reason = getattr(problem, "strerror", None) or "it is not JSON"
-        raise InvalidInput(f"{path} cannot be read as a model: {reason}") from None
-    return model_from_json(content, str(path))
+    """The classifier in a file that `save_model`, a study or a simulation wrote; its attribute
+    `encoder_` is the hash of the encoder that its points come from, or None."""
+    return model_from_json(_decoded(read_bytes(path), str(path)), str(path))
 
 
 def published_names(
@@ -98,7 +65,10 @@ def published_names(
     """{global class: the client's own name for it}, from what the server published and the labels
     under which the client had sent its classes. Classes that the client does not have are left out.
     """
-    class_of_label = json.loads(published)["class_of_label"]
+    class_of_label = _published(published).class_of_label or {}
+    missing = [label for label in label_of_class if str(label) not in class_of_label]
+    if missing:
+        raise InvalidInput(f"the published model does not say which class label {missing[0]} is")
     return {
         class_of_label[str(label)]: name
         for label, name in zip(label_of_class, classes, strict=True)
@@ -108,8 +78,58 @@ def published_names(
 def named_model(published: bytes, names: Mapping[int, Any]) -> Any:
     """The published classifier, speaking a client's words; classes without a name of the client's
     are called "class N"."""
-    model = model_from_json(json.loads(published), "the published model")
+    model = _classifier(_published(published), _PUBLISHED)
     model.classes_ = np.array(
         [names.get(int(c), f"class {int(c) + 1}") for c in model.classes_], dtype=object
     ).astype(type(next(iter(names.values()))) if len(names) == len(model.classes_) else str)
+    return model
+
+
+def _published(raw: bytes) -> Content:
+    content = _checked(_decoded(raw, _PUBLISHED), _PUBLISHED)
+    if not all(isinstance(number, int) for number in content.classes):
+        raise InvalidInput(f"{_PUBLISHED} must number its classes, got {content.classes[0]!r}")
+    return content
+
+
+def _decoded(raw: bytes, name: str) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except msgspec.DecodeError:
+        raise InvalidInput(f"{name} cannot be read as a model: it is not JSON") from None
+
+
+def _checked(content: Any, name: str) -> Content:
+    """The content as the type of its kind, which the registry knows: a tagged union that grows with
+    the packages installed, and of which only the member needed is imported."""
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InvalidInput(f"{name} is not a fedhull model")
+    if content.get("version") != VERSION:
+        raise InvalidInput(
+            f"{name} has version {content.get('version')!r} of the format, this fedhull reads "
+            f"version {VERSION}"
+        )
+    kind = content.get(KIND)
+    if kind not in CLASSIFIERS.names:
+        raise InvalidInput(
+            f"{name} has a {KIND} that is not installed here, {kind!r}; it must be one of "
+            f"{', '.join(CLASSIFIERS.names)}"
+        )
+    try:
+        checked: Content = msgspec.convert(content, CLASSIFIERS[kind].Content)
+    except msgspec.ValidationError as problem:
+        reason = str(problem).replace("`$.", "`")
+        raise InvalidInput(f"{name} is damaged: {reason}") from None
+    return checked
+
+
+def _classifier(content: Content, name: str) -> Any:
+    kind: Any = type(content).__struct_config__.tag
+    try:
+        model: Any = CLASSIFIERS[kind].from_content(content)
+    except InvalidInput as problem:
+        raise InvalidInput(f"{name} is damaged: {problem}") from None
+    model.classes_ = np.array(content.classes)
+    model.n_features_in_ = content.dimension
+    model.encoder_ = content.encoder
     return model

@@ -1,10 +1,11 @@
 """The paper's classifiers: the Poincaré SVM (Sec. 3, eq. 7–8) and its Euclidean counterpart."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 from scipy.optimize import nnls
 from scipy.special import expit, log_expit
@@ -17,9 +18,64 @@ from fedhull.disc.hull import minimal_hull
 from fedhull.disc.maps import geodesic_midpoint, log_map, pairwise_distance
 from fedhull.disc.points import as_ball_points, check_curvature
 from fedhull.errors import InvalidInput
+from fedhull.learn.content import Content, check_shape, shared
 from fedhull.learn.platt import PlattScaled
 
 Score = Callable[[np.ndarray], np.ndarray]
+
+
+class GeodesicScorer(msgspec.Struct, forbid_unknown_fields=True):
+    """A geodesic through p with normal w, both (d,), and Platt's a and b."""
+
+    a: float
+    b: float
+    p: list[float]
+    w: list[float]
+    curvature: float
+
+
+class LinearScorer(msgspec.Struct, forbid_unknown_fields=True):
+    """A normal w (d,) with its intercept, and Platt's a and b."""
+
+    a: float
+    b: float
+    w: list[float]
+    intercept: float
+
+
+class PoincareContent(Content, tag="poincare-svm"):
+    """A model file of a `PoincareSVC`: a scorer for each class, or one for two classes."""
+
+    scorers: list[GeodesicScorer]
+
+    def check(self) -> None:
+        """Scorers that go with the classes and the dimension."""
+        _check_scorers(self.scorers, self, "p", "w")
+        as_ball_points([scorer.p for scorer in self.scorers], self.curvature, "p of scorers")
+        if any(scorer.curvature != self.curvature for scorer in self.scorers):
+            raise InvalidInput(f"scorers must have the curvature of the model, {self.curvature!r}")
+
+
+class EuclideanContent(Content, tag="euclidean-svm"):
+    """A model file of a `EuclideanSVC`: a scorer for each class, or one for two classes."""
+
+    scorers: list[LinearScorer]
+
+    def check(self) -> None:
+        """Scorers that go with the classes and the dimension."""
+        _check_scorers(self.scorers, self, "w")
+
+
+def _check_scorers(scorers: Sequence[Any], content: Content, *vectors: str) -> None:
+    wanted = 1 if len(content.classes) == 2 else len(content.classes)
+    if len(scorers) != wanted:
+        raise InvalidInput(
+            f"scorers must be {wanted} for {len(content.classes)} classes, got {len(scorers)}"
+        )
+    for i, scorer in enumerate(scorers):
+        check_shape([scorer.a, scorer.b], f"a and b of scorers[{i}]", 2)
+        for name in vectors:
+            check_shape(getattr(scorer, name), f"{name} of scorers[{i}]", content.dimension)
 
 
 class _OneVsRest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -92,6 +148,8 @@ class PoincareSVC(_OneVsRest):
     array([1, 0])
     """
 
+    Content = PoincareContent
+
     def __init__(
         self,
         C: float = 1.0,  # noqa: N803 - scikit-learn's name
@@ -106,6 +164,30 @@ class PoincareSVC(_OneVsRest):
         self.n_pairs = n_pairs
         self.curvature = curvature
         self.random_state = random_state
+
+    @classmethod
+    def for_study(cls, curvature: float, strength: float) -> "PoincareSVC":
+        """A fresh one of the strength λ."""
+        return cls(strength, curvature=curvature)
+
+    def to_content(self) -> PoincareContent:
+        """What stands in a model file."""
+        check_is_fitted(self)
+        scorers = [
+            GeodesicScorer(s.a, s.b, s.score.p.tolist(), s.score.w.tolist(), s.score.curvature)
+            for s in self.scorers_
+        ]
+        return PoincareContent(**shared(self), scorers=scorers)
+
+    @classmethod
+    def from_content(cls, content: PoincareContent) -> "PoincareSVC":
+        """The inverse of `to_content`."""
+        model = cls(curvature=content.curvature)
+        model.scorers_ = [
+            PlattScaled(GeodesicScore(np.array(s.p), np.array(s.w), s.curvature), s.a, s.b)
+            for s in content.scorers
+        ]
+        return model
 
     def _check(self, X: np.ndarray) -> None:  # noqa: N803
         as_ball_points(X, check_curvature(self.curvature), "X")
@@ -148,6 +230,8 @@ class EuclideanSVC(_OneVsRest):
     array(['up'], dtype='<U4')
     """
 
+    Content = EuclideanContent
+
     def __init__(
         self,
         C: float = 1.0,  # noqa: N803 - scikit-learn's name
@@ -158,6 +242,28 @@ class EuclideanSVC(_OneVsRest):
         self.C = C
         self.loss = loss
         self.random_state = random_state
+
+    @classmethod
+    def for_study(cls, curvature: float, strength: float) -> "EuclideanSVC":
+        """A fresh one of the strength λ, blind to curvature."""
+        return cls(strength)
+
+    def to_content(self) -> EuclideanContent:
+        """What stands in a model file."""
+        check_is_fitted(self)
+        scorers = [
+            LinearScorer(s.a, s.b, s.score.w.tolist(), s.score.intercept) for s in self.scorers_
+        ]
+        return EuclideanContent(**shared(self), scorers=scorers)
+
+    @classmethod
+    def from_content(cls, content: EuclideanContent) -> "EuclideanSVC":
+        """The inverse of `to_content`."""
+        model = cls()
+        model.scorers_ = [
+            PlattScaled(LinearScore(np.array(s.w), s.intercept), s.a, s.b) for s in content.scorers
+        ]
+        return model
 
     def _fit_binary(self, X: np.ndarray, positive: np.ndarray) -> Score:  # noqa: N803
         svm = _linear_svm(self.C, self.loss, self.random_state, fit_intercept=True)
@@ -177,15 +283,6 @@ class GeodesicScore:
         """Scores of points (n, d), shape (n,)."""
         return log_map(self.p, points, self.curvature) @ self.w
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain numbers."""
-        return {"p": self.p.tolist(), "w": self.w.tolist(), "curvature": self.curvature}
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "GeodesicScore":
-        """The inverse of `to_json`."""
-        return cls(np.array(content["p"]), np.array(content["w"]), float(content["curvature"]))
-
 
 @dataclass(frozen=True)
 class LinearScore:
@@ -197,15 +294,6 @@ class LinearScore:
     def __call__(self, points: np.ndarray) -> np.ndarray:
         """Scores of points (n, d), shape (n,)."""
         return points @ self.w + self.intercept
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain numbers."""
-        return {"w": self.w.tolist(), "intercept": self.intercept}
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "LinearScore":
-        """The inverse of `to_json`."""
-        return cls(np.array(content["w"]), float(content["intercept"]))
 
 
 def _linear_svm(C: float, loss: str, random_state: Any, fit_intercept: bool) -> LinearSVC:  # noqa: N803

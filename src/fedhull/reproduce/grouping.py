@@ -62,7 +62,7 @@ def measure_grouping(
             n_classes = len(set(truth))
             for method, found in shares.items():
                 if method != "kernighan-lin" or n_classes == 2:
-                    groups = group_hulls(hulls, owners, n_classes, method)  # type: ignore[arg-type]
+                    groups = group_hulls(hulls, owners, n_classes, method)
                     found.append(share_matched(groups, truth))
             advance(1)
         rows.append(

@@ -1,0 +1,67 @@
+"""What stands in a model file: plain values, checked when read, tagged by the classifier's name."""
+
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+import numpy as np
+
+from fedhull.disc.points import check_curvature
+from fedhull.errors import InvalidInput
+
+FORMAT: Final = "fedhull-model"
+VERSION: Final = 1
+KIND: Final = "kind"
+
+Table = list[list[float]]
+
+
+class Content(msgspec.Struct, kw_only=True, tag_field=KIND, forbid_unknown_fields=True):
+    """What all model files hold; each classifier has a subclass with its name as tag.
+
+    `class_of_label` says to which class each label of a study was assigned, `encoder` is the
+    SHA-256 of the encoder that the points come from.
+    """
+
+    format: Literal["fedhull-model"] = FORMAT
+    version: Literal[1] = VERSION
+    classes: Annotated[list[str | int | float | bool], msgspec.Meta(min_length=2)]
+    dimension: Annotated[int, msgspec.Meta(ge=1)]
+    curvature: float
+    class_of_label: dict[str, int] | None = None
+    encoder: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")] | None = None
+
+    def __post_init__(self) -> None:
+        check_curvature(self.curvature)
+        if len({type(name) for name in self.classes}) > 1 or len(set(self.classes)) < len(
+            self.classes
+        ):
+            raise InvalidInput("classes must be all different and of one type")
+        if self.class_of_label is not None:
+            beyond = set(self.class_of_label.values()) - set(self.classes)
+            if beyond:
+                raise InvalidInput(f"class_of_label must name classes, but {beyond.pop()} is none")
+        self.check()
+
+    def check(self) -> None:
+        """Raise InvalidInput if the fields of a subclass do not go together."""
+
+
+def shared(model: Any) -> dict[str, Any]:
+    """The fields of `Content` that all fitted classifiers fill in alike."""
+    return {
+        "classes": model.classes_.tolist(),
+        "dimension": int(model.n_features_in_),
+        "curvature": float(getattr(model, "curvature", 1.0)),
+    }
+
+
+def check_shape(values: Any, name: str, *shape: int) -> None:
+    """Raise InvalidInput unless these lists are finite numbers in this shape."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except ValueError:  # rows of different lengths
+        raise InvalidInput(f"{name} must have shape {shape}, but its rows differ") from None
+    if array.shape != shape:
+        raise InvalidInput(f"{name} must have shape {shape}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise InvalidInput(f"{name} must be finite numbers")
