@@ -24,7 +24,7 @@ for words in (
     ["simulate", "--dataset", "tree", "--clients", "3", "--epsilon", "0.1", "--out", "run"],
     ["plan", "--clients", "3", "--classes", "4", "--json"],
     ["report", "run"],
-    ["embed", "edges.csv", "--out", "points.csv"],
+    ["embed", "edges.csv", "--method", "tree", "--out", "points.csv"],
     ["predict", "run/model.json", "points.npz"],
 ):
     done = CliRunner().invoke(app, words)

@@ -269,7 +269,7 @@ def test_a_site_with_a_public_key_keeps_its_private_key_to_itself(tmp_path):
         ("[clients]", "[sites]", "must have a \\[clients\\] table"),
         ('name = "A test"', 'name = "A test"\ncoordinator = "00"', "leave 'coordinator' out"),
         ("epsilon = 0.1", "epsilon = -1", "geometry.epsilon"),
-        ("[labels]", "[learning]\nguard = 'all'\n[labels]", "learning.guard"),
+        ("[labels]", "[learning]\nguard = 'all'\n[labels]", "guard must be"),
         ('lab-c = ""', "", "at least 3"),
     ],
 )

@@ -1,5 +1,6 @@
 """Whole studies in one process: exact, reproducible, and as good as the paper says and we claim."""
 
+import inspect
 import json
 import os
 
@@ -10,7 +11,10 @@ from sklearn.model_selection import train_test_split
 import fedhull
 from fedhull.data.datasets import load_dataset
 from fedhull.errors import BelowThreshold, InvalidInput, OutsideRadius
+from fedhull.learn.guard import Guard
 from fedhull.protocol.sizes import bytes_up
+from fedhull.simulation.experiment import Experiment
+from fedhull.study.study import Learning
 
 TREE = fedhull.make_tree(1200, lineages=4, seed=0)
 
@@ -87,14 +91,68 @@ def test_bytes_are_those_that_were_predicted():
         for site in trial.session.sites.values()
     )
     for name, measured in trial.bytes_up.items():
-        assert bytes_up(study, name, announced) == measured
+        assert bytes_up(study, name, study.sums_for(announced), study.coding.field) == measured
 
 
 def test_progress_is_reported():
-    told = []
-    run(trials=2, baselines=True, report=lambda trial, stage: told.append((trial, stage)))
+    heard = []
+    run(trials=2, baselines=True, tradeoff=True, report=heard.append)
     stages = ["hulls", "protocol", "scoring", "baselines"]
-    assert told == [(t, s) for t in range(2) for s in stages]
+    assert [progress.step for progress in heard] == [
+        *(f"trial 1: {stage}" for stage in (*stages, "trade-off")),
+        *(f"trial 2: {stage}" for stage in stages),
+    ]
+    assert [(progress.done, progress.total) for progress in heard] == [(i, 9) for i in range(9)]
+
+
+@pytest.mark.parametrize("guard", ["none", "trim:0.1", "edit+trim:0.05"])
+def test_page_and_settings_say_the_same(guard):
+    result = run(guard=guard, grouping="spectral", method="euclidean-svm", label_code="binary")
+    shown, settings = result.page().parameters, result.settings
+    for setting in ("guard", "grouping", "method"):
+        assert shown[setting] == settings[setting]
+    assert settings["guard"] == guard
+    assert shown["label code"].startswith(settings["label_code"])
+    assert float(shown["width of a bin, ε"]) == settings["epsilon"]
+    assert float(shown["radius, R"]) == pytest.approx(settings["radius"], rel=1e-5)
+
+
+def test_objects_serve_instead_of_names():
+    def first_come(hulls, owners, n_groups, *, curvature, seed):
+        return np.array([i % n_groups for i in range(len(hulls))])
+
+    named = run(method="lorentz", guard="edit+trim:0.02")
+    given = run(method=fedhull.LorentzClassifier(), guard=Guard.parse("edit+trim:0.02"))
+    assert given.accuracy == named.accuracy
+    assert "LorentzClassifier()" in given.page().parameters["method"]
+    grouped = run(grouping=first_come).to_json()
+    assert "first_come" in grouped["settings"]["grouping"]
+    with pytest.raises(InvalidInput, match="register the object under a name"):
+        given.trials[0].session.study.to_toml()
+
+
+def test_the_signature_shows_every_setting_with_the_default_of_the_study():
+    shown = inspect.signature(fedhull.simulate).parameters
+    study, experiment = Learning(), Experiment()
+    for name in ("method", "grouping", "guard", "strength"):
+        assert shown[name].default == getattr(study, name)
+    for name in ("trials", "seed", "test_size", "partition"):
+        assert shown[name].default == getattr(experiment, name)
+
+
+def test_a_setting_that_does_not_exist_is_refused_with_the_nearest_one():
+    with pytest.raises(InvalidInput, match="did you mean 'guard'"):
+        run(guards="none")
+
+
+def test_results_show_themselves_in_one_line():
+    result = run()
+    trial = result.trials[0]
+    for thing in (result, trial, trial.session, trial.session.outcome,
+                  trial.session.outcome.learned, trial.session.sites["site-0001"],
+                  trial.session.sites["site-0001"].holdings):  # fmt: skip
+        assert len(repr(thing)) < 120
+        assert "\n" not in repr(thing)
 
 
 @pytest.mark.parametrize(

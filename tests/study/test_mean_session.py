@@ -226,5 +226,3 @@ def test_what_is_wrong_with_an_encoder_study_is_said(old, new, words):
 def test_a_study_of_hulls_has_no_encoder():
     with pytest.raises(InvalidInput):
         Study.from_toml(make_study(3).to_toml())
-    with pytest.raises(InvalidInput, match="no hulls"):
-        ServerSession(make_study(3))

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fedhull.errors import EngineFailure, FedhullError, StillWaiting
+from fedhull.errors import EngineFailure, FedhullError, OutOfTurn, StillWaiting
 from fedhull.kits import consent
 from fedhull.kits.audit import AuditLog
 from fedhull.kits.journal import Journal
 from fedhull.kits.kit import AUDIT, Kit
 from fedhull.kits.results import (
     INTERNAL_ERROR,
+    RESULT,
     STATUS,
     write_internal_error,
     write_results,
@@ -51,6 +52,9 @@ class SiteRun:
         """(reply, None) or (None, name of an error)."""
         try:
             self._audit.record("received", step, message, peer="coordinator")
+            if (self.results / RESULT).exists():
+                # its last word stands, whatever the server says afterwards
+                return None, OutOfTurn.__name__
             if self._site is None:
                 self._site = self._start()
             reply = self._site.receive(message)

@@ -1,6 +1,7 @@
 """The agreement: what all participants of any study hold in the same words, and its hash."""
 
 import math
+import re
 import tomllib
 from functools import cached_property
 from typing import Annotated, Any, Self
@@ -114,15 +115,23 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise InvalidInput(f"the study is not valid TOML: {problem}") from None
 
 
+_KINDS = {"float": "a number", "int": "a whole number", "str": "text", "bool": "true or false"}
+
+
 def _sentence(problem: msgspec.ValidationError, content: Any) -> str:
-    """msgspec's words, with the value that breaks the rule."""
+    """msgspec's words as a sentence, with the value that breaks the rule."""
     rule, at, path = str(problem).partition(" - at `$.")
     if not at:
-        return str(problem)
+        return rule
     path = path.rstrip("`")
     for key in path.split("."):
         content = content.get(key) if isinstance(content, dict) else None
-    return f"{path}: {rule}, got {content!r}" if content is not None else f"{path}: {rule}"
+    rule, _, _ = rule.partition(", got `")
+    rule = re.sub(r"`(\w+)`", lambda kind: _KINDS.get(kind[1], kind[0]), rule)
+    if rule.startswith("Expected "):
+        rule = rule.replace("Expected", "must be")
+        return f"{path} {rule}, got {content!r}"
+    return f"{path}: {rule}"
 
 
 def _plain(study: Agreement) -> Any:

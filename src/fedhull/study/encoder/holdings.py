@@ -4,6 +4,7 @@ import io
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
@@ -51,7 +52,7 @@ class TrainingCells:
                 )
                 x = rows if kept["sparse"] else rows.toarray()
                 return cls(Cells(x, kept["genes"].tolist()))
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, BadZipFile):
             raise InvalidInput("what a site prepared for the session is damaged") from None
 
 
