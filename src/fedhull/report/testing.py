@@ -13,13 +13,23 @@ _LEVELS = 10
 def count_tests(model: Any, x: np.ndarray, y: np.ndarray, classes: np.ndarray) -> Testing:
     """Confusion and reliability of a model on points x (n, 2) with classes y (n,), out of the
     sorted `classes`, which also hold the model's own."""
-    probabilities = model.predict_proba(x)
-    predicted = model.classes_[probabilities.argmax(axis=1)]
+    predicted = model.predict(x)
     confusion = np.zeros((len(classes), len(classes)), dtype=int)
     np.add.at(confusion, (np.searchsorted(classes, y), np.searchsorted(classes, predicted)), 1)
-    sure, right = probabilities.max(axis=1), predicted == y
+    return Testing(
+        names=[str(name) for name in classes],
+        confusion=confusion.tolist(),
+        reliability=_reliability(model, x, predicted == y),
+    )
+
+
+def _reliability(model: Any, x: np.ndarray, right: np.ndarray) -> list[Reliability]:
+    """How sure the model was, and how often right, level by level; nothing if it does not say."""
+    if not hasattr(model, "predict_proba"):
+        return []
+    sure = model.predict_proba(x).max(axis=1)
     level = np.minimum((sure * _LEVELS).astype(int), _LEVELS - 1)
-    reliability = [
+    return [
         Reliability(
             confidence=float(sure[level == i].mean()),
             accuracy=float(right[level == i].mean()),
@@ -27,11 +37,6 @@ def count_tests(model: Any, x: np.ndarray, y: np.ndarray, classes: np.ndarray) -
         )
         for i in np.unique(level)
     ]
-    return Testing(
-        names=[str(name) for name in classes],
-        confusion=confusion.tolist(),
-        reliability=reliability,
-    )
 
 
 def pool_tests(tests: Sequence[Testing]) -> Testing:
