@@ -1,0 +1,99 @@
+"""Everything that an earlier fedhull wrote to disk or sent can still be read, and says the same."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from fedhull import Cells, load_embedder, load_model
+from fedhull.engines.files.engine import Steps
+from fedhull.engines.files.mail import unwrap
+from fedhull.kits import consent
+from fedhull.kits.audit import AuditLog
+from fedhull.kits.journal import Journal
+from fedhull.kits.results import write_report
+from fedhull.protocol import messages as m
+from fedhull.protocol.drive import STEPS
+from fedhull.protocol.messages import decode_signed, decode_to_client
+from fedhull.study.hulls.holdings import HullHoldings
+from fedhull.study.study import EncoderStudy, Study, study_from_toml
+
+FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("version-*"))
+# What both sides say in each step.
+REQUESTS = [m.Invite, m.KeyList, m.SealedList, m.SurvivorList, m.ConfirmationList, m.Publish]
+REPLIES = [m.Advertise, m.Share, m.Upload, m.Confirm, m.Unmask, m.Tally]
+
+pytestmark = pytest.mark.parametrize("version", FIXTURES, ids=lambda folder: folder.name)
+
+
+def hull_study(version) -> Study:
+    return study_from_toml((version / "study-hulls.toml").read_text())
+
+
+def test_studies(version):
+    result = json.loads((version / "result-coordinator.json").read_text())
+    assert hull_study(version).hash.hex() == result["study_hash"]
+    encoder = study_from_toml((version / "study-encoder.toml").read_text())
+    assert isinstance(encoder, EncoderStudy)
+    assert encoder.encoder.start == load_embedder(version / "encoder-autoencoder.npz").hash
+
+
+@pytest.mark.parametrize("name", ["coordinator", "site"])
+def test_models(version, name):
+    model = load_model(version / f"model-{name}.json")
+    assert len(model.predict([[0.0, 0.0], [0.5, -0.5]])) == 2
+
+
+@pytest.mark.parametrize("method", ["neighbours", "autoencoder"])
+def test_encoders_place_cells_where_they_placed_them(version, method):
+    placed = json.loads((version / "encoder-points.json").read_text())
+    encoder = load_embedder(version / f"encoder-{method}.npz")
+    points = encoder.transform(Cells(np.array(placed["cells"]), placed["genes"]))
+    assert points == pytest.approx(np.array(placed[method]), abs=1e-9)
+    assert encoder.to_bytes() == (version / f"encoder-{method}.npz").read_bytes()
+
+
+def test_trees(version):
+    encoder = load_embedder(version / "encoder-tree.npz")
+    assert encoder.method == "tree"
+
+
+@pytest.mark.parametrize("name", ["coordinator", "site", "simulation"])
+def test_results_and_their_pages(version, name, tmp_path):
+    page = write_report(version / f"result-{name}.json", tmp_path / "report.html")
+    assert page.read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(("number", "step"), list(enumerate(STEPS, 1)))
+def test_messages(version, number, step):
+    study, folder = hull_study(version), version / "messages"
+    request = decode_to_client((folder / f"{number}-{step}-request.bin").read_bytes(), study)
+    assert type(request) is REQUESTS[number - 1]
+    raw = (folder / f"{number}-{step}-reply.bin").read_bytes()
+    sender, reply = decode_signed(raw, study, request.session, largest_upload=len(raw))
+    assert sender == "lab-a"
+    assert type(reply) is REPLIES[number - 1]
+
+
+def test_journals(version):
+    journal = Journal.from_bytes((version / "journal-site.bin").read_bytes())
+    assert len(journal.root) == 32
+    first = (version / "messages" / "1-advertise-request.bin").read_bytes()
+    assert journal.accepted[0] == first
+    steps = msgspec.msgpack.decode((version / "journal-server.bin").read_bytes(), type=Steps)
+    assert len(steps.taken) == len(STEPS)
+    assert decode_to_client(first, hull_study(version)).session == steps.session
+
+
+def test_consent_holdings_audit_and_mail(version, tmp_path):
+    given = consent.read(version / "consent.json")
+    assert given.study == hull_study(version).hash.hex()
+    held = HullHoldings.from_bytes((version / "holdings-hulls.bin").read_bytes())
+    assert len(held.classes) == 6
+    log = tmp_path / "audit.jsonl"
+    log.write_bytes((version / "audit-site.jsonl").read_bytes())
+    assert AuditLog(log, hull_study(version).hash).total("sent") > 0
+    first = (version / "messages" / "1-advertise-request.bin").read_bytes()
+    assert unwrap(version / "mail.request") == first
