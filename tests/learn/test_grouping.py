@@ -2,15 +2,17 @@
 
 from functools import partial
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from strategies import seeds
 
 import fedhull
 from fedhull.disc.link import hull_distance
 from fedhull.errors import InvalidInput
-from fedhull.learn.cuts import hull_distances, kernighan_lin, mean_distances, spectral
+from fedhull.learn.cuts import halved, hull_distances, kernighan_lin, mean_distances, spectral
 from fedhull.learn.grouping import group_hulls, share_matched
 from fedhull.learn.matching import matching
 from fedhull.reproduce.grouping import measure_grouping, random_study
@@ -54,6 +56,46 @@ def test_all_methods_agree_on_two_plain_classes():
     for method in methods:
         groups = group_hulls([a, b, b, a, a, b], [0, 0, 1, 1, 2, 2], 2, method)
         assert groups.tolist() == [0, 1, 1, 0, 0, 1]
+
+
+def random_weights(rng, n):
+    weights = np.triu(rng.random((n, n)), 1)
+    return weights + weights.T
+
+
+def weight_between(weights, second):
+    return weights[second][:, ~second].sum()
+
+
+@given(seeds, st.integers(2, 40))
+def test_halves_are_halves_and_get_lighter(seed, n):
+    weights = random_weights(np.random.default_rng(seed), n)
+    second = halved(weights, np.random.default_rng(seed))
+    start = np.random.default_rng(seed).permutation(n) < n // 2
+    assert second.sum() == n // 2
+    assert weight_between(weights, second) <= weight_between(weights, start) + 1e-9
+
+
+@given(seeds, st.integers(1, 20))
+def test_two_heaps_are_cut_apart(seed, n):
+    rng = np.random.default_rng(seed)
+    heap = rng.permutation(np.repeat([0, 1], n))
+    weights = random_weights(rng, 2 * n) + 5.0 * (heap[:, None] == heap)
+    np.fill_diagonal(weights, 0.0)
+    second = halved(weights, rng)
+    assert len(set(heap[second])) == len(set(heap[~second])) == 1
+
+
+def test_halves_weigh_no_more_than_those_of_networkx():
+    ours, theirs = [], []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        weights = random_weights(rng, 40)
+        ours.append(weight_between(weights, halved(weights, rng)))
+        graph = nx.from_numpy_array(weights)
+        _, second = nx.community.kernighan_lin_bisection(graph, seed=seed)
+        theirs.append(weight_between(weights, np.isin(np.arange(40), list(second))))
+    assert np.mean(ours) <= 1.001 * np.mean(theirs)
 
 
 def test_hull_distance_is_the_shortest_of_a_dense_search():

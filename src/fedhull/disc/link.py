@@ -1,13 +1,14 @@
-"""The shortest geodesic between two hulls of the disc, and with it their distance."""
+"""The shortest geodesic between two hulls, and with it their distance; in the disc, exactly."""
 
 import numpy as np
 
 from fedhull.disc.maps import distance, geodesic_midpoint, hyperplane_distance, log_map
 from fedhull.disc.models import hyperboloid_to_poincare, poincare_to_hyperboloid
+from fedhull.disc.solid_link import solid_link
 
 
 def hull_distance(first: np.ndarray, second: np.ndarray, k: float = 1.0) -> float:
-    """The distance between two hulls, given by their corners (n, 2); 0 if they meet.
+    """The distance between two hulls, given by their corners (n, d); 0 if they meet.
 
     >>> print(round(hull_distance(np.array([[0.5, 0.0]]), np.array([[-0.5, 0.0]])), 6))
     2.197225
@@ -32,7 +33,9 @@ def separates(
 
 
 def shortest_link(first: np.ndarray, second: np.ndarray, k: float) -> list[np.ndarray]:
-    """The two ends of the shortest geodesic between two hulls, given by their corners."""
+    """The two ends of the shortest geodesic between two hulls, given by their corners (n, d)."""
+    if first.shape[1] != 2:
+        return list(solid_link(first, second, k))
     ends = [np.roll(hull, -1, axis=0) for hull in (first, second)]
     one, other = _perpendicular_feet(
         (first[:, None], ends[0][:, None]), (second[None], ends[1][None]), k

@@ -1,4 +1,4 @@
-"""The exact widest margin between two separable classes of the disc."""
+"""The widest margin between the hulls of two separable classes."""
 
 from typing import Any
 
@@ -13,16 +13,20 @@ from fedhull.disc.maps import distance, geodesic_midpoint, hyperplane_distance, 
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
 
+_MOST_DIMENSIONS = 8
+
 
 class HardMarginGeodesic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """The geodesic farthest from the hulls of two classes: no solver, no reference point to guess.
+    """The geodesic (off the plane, the hyperplane) farthest from the hulls of two classes.
 
     It is the perpendicular bisector of the shortest geodesic ab between the two hulls. Proof
     sketch: every boundary that separates the hulls crosses ab, so one of a and b is at most
     d(a,b)/2 away from it. The bisector attains that: were a point of a's hull nearer to it than a,
     the segment from a to that point would come nearer to b than a does, since distance to a point
-    is convex along geodesics. The shortest ab joins corners, a corner and an edge, or, unlike in
-    the plane, the insides of two edges along their common perpendicular; all are tried.
+    is convex along geodesics. In the disc the shortest ab joins corners, a corner and an edge, or,
+    unlike in the plane, the insides of two edges along their common perpendicular; all are tried,
+    so there is no solver and no reference point to guess. In other dimensions the ends are found by
+    alternating projections.
 
     The margin is that of the hulls. The points alone may keep a larger distance from some other
     geodesic: edges bulge towards a boundary, as points at least m away from it form no convex set.
@@ -38,7 +42,7 @@ class HardMarginGeodesic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.curvature = curvature
 
     def fit(self, X: Any, y: Any) -> "HardMarginGeodesic":  # noqa: N803
-        """Fit to points (n, 2) of two classes; InvalidInput if no geodesic separates them."""
+        """Fit to points (n, d) of two classes; InvalidInput if no geodesic separates them."""
         X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
         check_classification_targets(y)
         self.classes_ = np.unique(y)
@@ -47,11 +51,11 @@ class HardMarginGeodesic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "Only binary classification is supported: y must hold two classes, got "
                 f"{len(self.classes_)} class" + ("es" if len(self.classes_) != 1 else "")
             )
-        if X.shape[1] != 2:
-            raise InvalidInput(f"X must lie in the disc, but has {X.shape[1]} feature(s), not 2")
         k = check_curvature(self.curvature)
         negative, positive = (
-            side[minimal_hull(side, k)] for side in (X[y == c] for c in self.classes_)
+            # where hulls cannot be found, all points stand for their corners
+            side[minimal_hull(side, k)] if X.shape[1] <= _MOST_DIMENSIONS else side
+            for side in (X[y == c] for c in self.classes_)
         )
         a, b = shortest_link(negative, positive, k)
         self.margin_ = float(distance(a, b, k)) / 2.0
