@@ -16,7 +16,7 @@ from fedhull.engines.nvflare.startup import ADMIN
 from fedhull.engines.progress import answers
 from fedhull.learn.model import model_to_json
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.processes]
 
 
 @pytest.fixture
