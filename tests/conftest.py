@@ -4,6 +4,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# There is a test worker for each core: more threads would only wait for each other. NumPy and Numba
+# read this when they are imported, which nothing has done yet.
+for library in ("NUMBA", "OMP", "OPENBLAS"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
 # Kernels compile on their first call, so no deadline; the same examples on every run.
 settings.register_profile(
     "fedhull", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

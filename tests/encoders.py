@@ -12,7 +12,8 @@ GENES = [f"gene-{i}" for i in range(40)]
 
 
 def make_start(**settings) -> AutoencoderEmbedder:
-    return AutoencoderEmbedder.untrained(GENES, counts=True, hidden=16, batch=16, **settings)
+    # few cells in a batch: sites of any size have batches of one size, and one step is compiled
+    return AutoencoderEmbedder.untrained(GENES, counts=True, hidden=16, batch=4, **settings)
 
 
 def make_cells(n: int, seed: int) -> Cells:

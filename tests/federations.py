@@ -2,9 +2,11 @@
 same."""
 
 import os
+import secrets
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +20,13 @@ TESTS = Path(__file__).parent
 
 
 def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A free port below those that the system hands out for outgoing connections, of which one may
+    be taken by a site of another test before the server starts."""
+    while True:
+        port = 10_000 + secrets.randbelow(20_000)
+        with socket.socket() as s, suppress(OSError):
+            s.bind(("127.0.0.1", port))
+            return port
 
 
 def draft(names, extra="") -> str:

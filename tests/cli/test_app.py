@@ -7,11 +7,17 @@ import sys
 
 import pytest
 import typer
-from typer.testing import CliRunner
+from commands import fedhull
 
-from fedhull.cli.app import COMMANDS, app
+from fedhull.cli.app import COMMANDS
 
 HEAVY = {"matplotlib", "numba", "numpy", "scipy", "sklearn"}
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    """A terminal in which no line is broken."""
+    monkeypatch.setenv("COLUMNS", "200")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -23,26 +29,26 @@ def test_a_help_line_is_the_first_sentence_of_the_docstring(name):
 
 
 def test_help_lists_every_command_with_its_line():
-    shown = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["--help"]).stdout
+    shown = fedhull("--help").stdout
     for name, entry in COMMANDS.items():
         assert re.search(rf"{name} +{re.escape(entry.help)}", shown)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_a_help_page_of_its_own(name):
-    shown = CliRunner(env={"COLUMNS": "200"}).invoke(app, [name, "--help"])
-    assert shown.exit_code == 0
+    shown = fedhull(name, "--help")
+    assert shown.returncode == 0
     assert f"fedhull {name}" in shown.stdout
     assert COMMANDS[name].help in shown.stdout
     assert "--install-completion" not in shown.stdout
 
 
 def test_without_arguments_help_is_shown():
-    assert "reproduce" in CliRunner().invoke(app, []).stdout
+    assert "reproduce" in fedhull().stdout
 
 
 def test_version_prints_the_version():
-    assert CliRunner().invoke(app, ["--version"]).stdout.startswith("fedhull 0.")
+    assert fedhull("--version").stdout.startswith("fedhull 0.")
 
 
 @pytest.mark.parametrize(
@@ -55,8 +61,8 @@ def test_version_prints_the_version():
     ],
 )
 def test_a_wrong_name_gets_one_suggestion(words, sentence):
-    done = CliRunner(env={"COLUMNS": "200"}).invoke(app, words)
-    assert done.exit_code == 2
+    done = fedhull(*words)
+    assert done.returncode == 2
     assert sentence in done.stderr
     assert done.stderr.count("Did you mean") == sentence.count("Did you mean")
 
@@ -70,11 +76,11 @@ def test_a_wrong_name_gets_one_suggestion(words, sentence):
         ("fedhull nothing --ep", set()),
     ],
 )
-def test_a_shell_completes_names_and_options(typed, completed):
-    words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
-    env = words | {"_FEDHULL_COMPLETE": "complete_bash"}
-    done = CliRunner(env=env).invoke(app, prog_name="fedhull")
-    assert set(done.stdout.split()) == completed
+def test_a_shell_completes_names_and_options(typed, completed, monkeypatch):
+    monkeypatch.setenv("_FEDHULL_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+    assert set(fedhull().stdout.split()) == completed
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,7 @@ def test_reproduce_complexity_writes_figure_and_numbers(tmp_path):
     corners = dict(zip(result["sizes"], result["hull"], strict=True))
     assert corners[10_000] == pytest.approx(413, rel=0.03)
     assert corners[100_000] == pytest.approx(926, rel=0.03)
+    assert 0 < result["hull_exponent"]["fitted"] < 1
     assert [row["c"] for row in result["rates"]] == [0.3, 0.45, 0.55, 0.65, 0.8]
 
 

@@ -170,27 +170,30 @@ def test_under_noise_a_dense_search_finds_nothing_better(noise, seed):
     target = noisy(random_isometry(rng, 2, 1.0, 0.3).apply(points), noise, rng, 1.0)
     found = align(points, target)
 
-    def misfit(parameters, mirror):
-        shift = (
-            np.tanh(np.hypot(*parameters[:2]) / 2)
-            * parameters[:2]
-            / (np.hypot(*parameters[:2]) or 1.0)
-        )
-        f = translation(shift) @ rotation(parameters[2])
-        return np.sqrt((distance((f @ mirror).apply(points), target) ** 2).mean())
+    x, y = (rows @ [1.0, 1.0j] for rows in (points, target))
+
+    def misfit(parameters, mirrored):
+        # in complex numbers: turned, then moved along a line through the origin
+        length = np.hypot(*parameters[:2])
+        shift = np.tanh(length / 2) * complex(*parameters[:2]) / (length or 1.0)
+        turned = np.exp(1j * parameters[2]) * (x.conj() if mirrored else x)
+        moved = (turned + shift) / (1 + np.conj(shift) * turned)
+        apart = 2 * np.arctanh(np.abs((moved - y) / (1 - y.conj() * moved)))
+        return np.sqrt((apart**2).mean())
 
     grid = [
-        (misfit(np.array([a, b, angle]), mirror), (a, b, angle), mirror)
-        for mirror in (rotation(0.0), reflection())
+        (misfit(np.array([a, b, angle]), mirrored), (a, b, angle), mirrored)
+        for mirrored in (False, True)
         for a in np.linspace(-2.0, 2.0, 5)
         for b in np.linspace(-2.0, 2.0, 5)
         for angle in np.linspace(0.0, 2 * np.pi, 8, endpoint=False)
     ]
     best = min(
-        minimize(misfit, start, (mirror,), "Nelder-Mead", tol=1e-7).fun
-        for _, start, mirror in sorted(grid, key=lambda g: g[0])[:4]
+        minimize(misfit, start, (mirrored,), "Nelder-Mead", tol=1e-7).fun
+        for _, start, mirrored in sorted(grid, key=lambda g: g[0])[:4]
     )
     assert found.misfit <= best + 1e-8
+    assert found.misfit == pytest.approx(best, rel=1e-4)
 
 
 @pytest.mark.parametrize("points", [[[0.3, 0.2]], [[0.3, 0.2]] * 4])

@@ -1,5 +1,9 @@
 """The neighbour embedder: graph, layout, anchors; and on real cells."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -101,6 +105,28 @@ def test_a_chain_is_laid_out_as_a_chain():
     near = along[np.arange(n - 1), np.arange(1, n)].mean()
     assert along[0, -1] > 5 * near
     assert (np.hypot(*x.T) <= 0.99 + 1e-12).all()
+
+
+THREADS = """
+import numba
+import numpy as np
+from fedhull.embed.layout import layout
+
+rng = np.random.default_rng(0)
+p, start = rng.random((200, 200)), 0.1 * rng.normal(size=(200, 2))
+found = []
+for threads in (1, 3):
+    numba.set_num_threads(threads)
+    found.append(layout(p + p.T, start, steps=20))
+print(np.array_equal(*found))
+"""
+
+
+def test_points_do_not_depend_on_the_number_of_threads():
+    # in a process of its own: tests have one thread each
+    env = os.environ | {"NUMBA_NUM_THREADS": "3"}
+    done = subprocess.run([sys.executable, "-c", THREADS], env=env, capture_output=True, text=True)
+    assert done.stdout == "True\n", done.stderr
 
 
 # The embedder

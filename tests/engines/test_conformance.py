@@ -84,6 +84,7 @@ def test_flower_on_an_in_process_grid(parties):
 
 
 @pytest.mark.slow
+@pytest.mark.processes
 def test_nvidia_flare(tmp_path):
     federation = Federation(tmp_path, 4)
     try:

@@ -42,6 +42,7 @@ class EncoderFederation(Federation):
 
 
 @pytest.mark.slow
+@pytest.mark.processes
 def test_nvidia_flare(tmp_path):
     federation = EncoderFederation(tmp_path)
     try:

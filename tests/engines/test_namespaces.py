@@ -9,6 +9,7 @@ from networks import inside, namespaces, reason_to_skip
 
 
 @pytest.mark.slow
+@pytest.mark.processes
 def test_a_study_between_addresses(tmp_path):
     if reason := reason_to_skip():
         pytest.skip(reason)

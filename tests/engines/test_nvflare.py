@@ -4,7 +4,7 @@ import json
 import shutil
 import zipfile
 from contextlib import contextmanager
-from time import monotonic
+from time import monotonic, sleep
 
 import pytest
 from federations import PATIENCE, Federation, ended
@@ -16,7 +16,7 @@ from fedhull.engines.nvflare.launch import stop
 from fedhull.engines.nvflare.startup import ADMIN
 from fedhull.learn.model import model_to_json
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.processes]
 
 
 @pytest.fixture
@@ -165,22 +165,23 @@ def test_what_does_not_belong_is_refused_by_name(federation, tmp_path_factory):
         name: study.client(name, sabotage="hang@upload" if name == "lab-e" else "")
         for name in study.names
     }
-    # a kit of another study's authority, pointed at this server
+    # a kit of another study's authority, pointed at this server; a key that is on no roster; the
+    # same kit twice at a time
     wrong = stranger.kits / "lab-a"
     config = (wrong / "startup" / "fed_client.json").read_text()
     config = config.replace(str(stranger.port), str(study.port))
     (wrong / "startup" / "fed_client.json").write_text(config)
-    code, _, err = ended(stranger.client("lab-a"))
-    assert code == 2
-    assert "certificates of the same authority" in err
-    # a key that is on no roster
-    code, _, err = ended(study.client("lab-a", "--identity", str(wrong / "identity.pem")))
-    assert code == 2
-    assert "nobody's on the roster" in err
-    # the same kit twice at a time
-    code, _, err = ended(study.client("lab-b"))
-    assert code == 2
-    assert "is already running" in err
+    # all at once: on a busy machine the study would be over before the last of them had its turn
+    refused = {
+        "certificates of the same authority": stranger.client("lab-a"),
+        "nobody's on the roster": study.client("lab-a", "--identity", str(wrong / "identity.pem")),
+    }
+    wait_for((study.kits / "lab-b" / ".lock").exists)
+    refused["is already running"] = study.client("lab-b")
+    for words, client in refused.items():
+        code, _, err = ended(client)
+        assert code == 2
+        assert words in err
     code, out, err = ended(server)
     assert code == 0, err
     result = json.loads(out)
@@ -251,15 +252,19 @@ def test_flares_own_tools_run_a_study_and_sites_refuse_jobs_that_ship_code(feder
     assert ours == model_to_json(study.in_memory().model)
 
 
+def wait_for(condition):
+    deadline = monotonic() + PATIENCE
+    while not condition():
+        assert monotonic() < deadline
+        sleep(0.2)
+
+
 @contextmanager
 def flare_session(study):
-    deadline = monotonic() + PATIENCE
-    while not answers("localhost", study.port):
-        assert monotonic() < deadline
+    wait_for(lambda: answers("localhost", study.port))
     session = new_secure_session(ADMIN, str(study.kits / "server" / "admin"), timeout=60.0)
     try:
-        while len(session.get_connected_client_list()) < len(study.names):
-            assert monotonic() < deadline
+        wait_for(lambda: len(session.get_connected_client_list()) >= len(study.names))
         yield session
     finally:
         session.close()
@@ -267,7 +272,5 @@ def flare_session(study):
 
 def finished(session, job) -> str:
     number = session.submit_job(job)
-    deadline = monotonic() + PATIENCE
-    while not (status := str(session.get_job_status(number))).startswith("FINISHED"):
-        assert monotonic() < deadline
-    return status
+    wait_for(lambda: str(session.get_job_status(number)).startswith("FINISHED"))
+    return str(session.get_job_status(number))

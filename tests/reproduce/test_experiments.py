@@ -85,6 +85,7 @@ def test_the_page_names_commit_versions_and_seed(tmp_path):
         assert words in page
 
 
+@pytest.mark.slow
 def test_the_olsson_experiment_has_tables_and_a_picture(data_dir):
     finding = experiment("olsson")(True, 0, lambda *_: None)
     assert len(finding.tables) == 2
