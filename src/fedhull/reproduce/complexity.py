@@ -1,7 +1,8 @@
 """Theorem 2 and App. D–E: how many corners hulls have, as tables and a picture."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from matplotlib.figure import Figure
 
 from fedhull.report.disc_plot import new_figure
 from fedhull.report.palette import PALETTE
@@ -15,6 +16,9 @@ from fedhull.reproduce.hull_sizes import (
     theorem_exponent,
     trials_for,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def complexity(quick: bool, seed: int, tell: Tell) -> Finding:
@@ -68,7 +72,7 @@ def complexity(quick: bool, seed: int, tell: Tell) -> Finding:
     )
 
 
-def _draw(result: Complexity) -> Figure:
+def _draw(result: Complexity) -> "Figure":
     """Left: corners of the plain hull. Right: with ε = N^{−c}, the theorem's count and Def. 5's."""
     figure = new_figure(12.0, 4.8)
     left, right = figure.subplots(1, 2)

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # told (steps done, steps in all, what is being done)
 Tell = Callable[[int, int, str], None]
@@ -26,7 +27,7 @@ class Finding:
     title: str
     tables: list[Table]
     numbers: dict[str, Any]
-    figure: Figure | None = None
+    figure: "Figure | None" = None
     remarks: list[str] = field(default_factory=list)
 
 
