@@ -3,10 +3,14 @@
 import ast
 import doctest
 import importlib
+import inspect
 import pkgutil
+import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
@@ -86,10 +90,18 @@ def test_every_public_name_can_be_imported_and_is_described(name):
 
 def test_the_api_page_lists_exactly_the_public_names():
     page = (Path(__file__).parent.parent / "docs" / "api.md").read_text()
-    listed = {
-        line.split("`")[1].split("(")[0] for line in page.splitlines() if line.startswith("- `")
-    }
-    assert listed == set(fedhull.__all__)
+    listed = [line.strip() for line in page.splitlines() if re.match(r"   [\w.]+$", line)]
+    assert sorted(name for name in listed if "." not in name) == sorted(fedhull.__all__)
+    # beside them only types that public functions return, each by its full path
+    for path in (name for name in listed if "." in name):
+        module, name = path.rsplit(".", 1)
+        result = getattr(importlib.import_module(f"fedhull.{module}"), name)
+        returned = [
+            get_type_hints(function).get("return")
+            for function in map(partial(getattr, fedhull), fedhull.__all__)
+            if inspect.isfunction(function)
+        ]
+        assert result in returned, path
 
 
 def test_importing_fedhull_loads_no_heavy_library():

@@ -3,15 +3,13 @@
 Data are points (n, 2) with labels (n,), or an AnnData object with ``obsm['X_poincare']`` and the
 name of a column of ``obs`` for the labels. Every function draws on the Axes `ax`, or on new ones,
 and returns them; nothing is shown or written. Everything is drawn as lines and areas, so that
-``ax.figure.savefig("figure.pdf")`` has no pixels in it.
+``ax.figure.savefig("figure.pdf")`` has no pixels in it. Drawing needs the extra ``plot``.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from fedhull.disc.epsilon_hull import epsilon_hull
@@ -19,8 +17,10 @@ from fedhull.disc.hull import minimal_hull
 from fedhull.disc.points import as_ball_points, check_curvature
 from fedhull.disc.quantize import Quantizer
 from fedhull.errors import InvalidInput
-from fedhull.report.disc_plot import RIM, draw_bins, draw_boundaries, draw_disc, draw_hull
 from fedhull.report.palette import PALETTE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Colors = Mapping[Any, str]
 
@@ -33,8 +33,8 @@ def disc(
     radius: float | None = None,
     colors: Colors | None = None,
     size: float = 4.0,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: "Axes | None" = None,
+) -> "Axes":
     """Points in the Poincaré disc, a colour for each class; dashed, the circle of radius R."""
     x, y = _points(data, labels, curvature)
     ax = _axes(ax, curvature, radius)
@@ -55,13 +55,15 @@ def hulls(
     radius: float | None = None,
     curvature: float = 1.0,
     colors: Colors | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: "Axes | None" = None,
+) -> "Axes":
     """The convex hull of each class, or of each class at each site, with geodesic edges.
 
     With `epsilon`, hulls are quantized, as they leave a site, and drawn over their bins. Instead of
     data, the result of `simulate` can be given: then these are the hulls that the server decoded.
     """
+    from fedhull.report.disc_plot import draw_bins, draw_hull
+
     found, quantizer, curvature = _hulls(data, labels, sites, epsilon, radius, curvature)
     ax = _axes(ax, curvature, radius if quantizer is None else quantizer.radius)
     shades = _colors([hull.name for hull in found], colors)
@@ -82,10 +84,12 @@ def bins(
     radius: float | None = None,
     curvature: float = 1.0,
     colors: Colors | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: "Axes | None" = None,
+) -> "Axes":
     """The bins that the corners of the quantized hulls fall into: all that leaves the sites. Of
     data, which need an `epsilon`, or of the result of `simulate`."""
+    from fedhull.report.disc_plot import draw_bins
+
     found, quantizer, curvature = _hulls(data, labels, sites, epsilon, radius, curvature)
     if quantizer is None:
         raise InvalidInput("epsilon must be given: the width of the bins; try 0.1")
@@ -103,11 +107,13 @@ def boundaries(
     radius: float | None = None,
     references: bool = False,
     colors: Colors | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: "Axes | None" = None,
+) -> "Axes":
     """The regions of a fitted classifier within radius R, shaded where it is at least 50, 70 and
     90 percent sure, and the boundaries between them. With `references`, also the reference points
     and the geodesics through them."""
+    from fedhull.report.disc_plot import draw_boundaries
+
     curvature = check_curvature(getattr(model, "curvature", 1.0))
     if radius is None:
         radius = 0.99 / np.sqrt(curvature)
@@ -124,16 +130,18 @@ def tradeoff(
     *,
     label: str | None = None,
     color: str = PALETTE[0],
-    ax: Axes | None = None,
-) -> Axes:
+    ax: "Axes | None" = None,
+) -> "Axes":
     """Accuracy against leakage, the share of points that left, both in percent.
 
     `results` is a list of results of `simulate`, one for each width of bins; or one result that was
     made with ``tradeoff=True``; or shares between 0 and 1, with `accuracy` in percent beside them.
     """
+    from fedhull.report.disc_plot import new_axes
+
     rows = _tradeoff_rows(results, accuracy)
     if ax is None:
-        _, ax = plt.subplots(figsize=(4.5, 3.4), layout="constrained")
+        ax = new_axes(width=4.5, height=3.4)
     share, scores, spread, _ = zip(*rows, strict=True)
     ax.errorbar(
         100.0 * np.array(share), scores, yerr=spread if any(spread) else None,
@@ -237,9 +245,11 @@ def _tradeoff_row(result: Any) -> tuple[float, float, float, str]:
     )
 
 
-def _axes(ax: Axes | None, curvature: float, radius: float | None) -> Axes:
+def _axes(ax: "Axes | None", curvature: float, radius: float | None) -> "Axes":
+    from fedhull.report.disc_plot import RIM, draw_disc, new_axes
+
     if ax is None:
-        _, ax = plt.subplots(figsize=(6.0, 5.0), layout="constrained")
+        ax = new_axes(width=6.0, height=5.0)
     if not any(patch.get_gid() == RIM for patch in ax.patches):
         draw_disc(ax, curvature, radius)
     return ax
@@ -252,7 +262,7 @@ def _colors(labels: Sequence[Any] | np.ndarray, colors: Colors | None) -> dict[A
     return {name: given.get(name, PALETTE[i % len(PALETTE)]) for i, name in enumerate(names)}
 
 
-def _legend(ax: Axes, colors: Colors) -> None:
+def _legend(ax: "Axes", colors: Colors) -> None:
     """Beside the disc, one entry for each class, however many functions have drawn it."""
     there = ax.get_legend_handles_labels()[1]
     for name, color in colors.items():

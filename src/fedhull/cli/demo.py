@@ -15,6 +15,7 @@ from fedhull.cli.console import (
     print_json,
 )
 from fedhull.cli.simulate import print_simulation, save_simulation
+from fedhull.errors import MissingExtra
 
 SITES, EPSILON = 4, 0.1
 
@@ -57,7 +58,12 @@ def demo(
     site = trial.session.sites[trial.survivors[0]]
     files = {"model": folder / "model.json", "picture": folder / "hulls.svg"}
     save_model(site.model, files["model"])
-    _draw(files["picture"], result)
+    try:
+        _draw(files["picture"], result)
+        picture = f"Picture of the decoded hulls: {files['picture']}"
+    except MissingExtra as missing:
+        del files["picture"]
+        picture = f"The picture of the decoded hulls is left out: {missing}"
     report = save_simulation(numbers, folder)
     if json:
         print_json(numbers | {name: str(path) for name, path in files.items()})
@@ -68,9 +74,10 @@ def demo(
         f"{', '.join(str(name) for _, name in sorted(site.names.items()))}.\n"
         f"Model, in the words of {site.name}: {files['model']}\n"
         f"Report, to open in a browser: {report}\n"
-        f"Picture of the decoded hulls: {files['picture']}\n"
+        f"{picture}\n"
         "Everything ran in this process, through the whole protocol; nothing left this machine.",
         highlight=False,
+        markup=False,
     )
 
 

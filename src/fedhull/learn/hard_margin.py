@@ -31,7 +31,8 @@ class HardMarginGeodesic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     The margin is that of the hulls. The points alone may keep a larger distance from some other
     geodesic: edges bulge towards a boundary, as points at least m away from it form no convex set.
 
-    margin_ : half of d(a,b). p_, w_ : a point of the boundary and its normal, towards classes_[1].
+    margin_ : half of d(a,b).
+    p_, w_ : a point of the boundary and its normal, towards `classes_[1]`.
 
     >>> model = HardMarginGeodesic().fit([[0.5, 0.0], [-0.5, 0.0]], [1, 0])
     >>> print(round(model.margin_, 6), model.predict([[0.1, 0.7]]))

@@ -3,17 +3,24 @@
 from collections.abc import Mapping
 from typing import Any
 
-import matplotlib
 import numpy as np
-from matplotlib.collections import PolyCollection
-from matplotlib.colors import to_rgba
-from matplotlib.figure import Figure
-from matplotlib.patches import Circle
 
 from fedhull.disc.maps import geodesic, mobius_add
 from fedhull.disc.models import polar_to_poincare
 from fedhull.disc.quantize import Quantizer, hyperbolic_radius
+from fedhull.errors import MissingExtra
 from fedhull.report.palette import PALETTE
+
+try:
+    import matplotlib
+    from matplotlib import pyplot as plt
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.colors import to_rgba
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Circle
+except ImportError:
+    raise MissingExtra("figures need matplotlib: pip install 'fedhull[plot]'") from None
 
 # What the rim is called in SVG files.
 RIM = "rim"
@@ -24,6 +31,12 @@ def new_figure(width: float = 6.0, height: float = 6.0) -> Figure:
     matplotlib.rcParams["svg.hashsalt"] = "fedhull"
     matplotlib.rcParams["svg.fonttype"] = "none"  # letters, not outlines: small files
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def new_axes(width: float, height: float) -> Axes:
+    """Axes of a new figure that pyplot knows, so that notebooks show it by themselves."""
+    axes: Axes = plt.subplots(figsize=(width, height), layout="constrained")[1]
+    return axes
 
 
 def save_figure(figure: Figure, path: Any) -> None:

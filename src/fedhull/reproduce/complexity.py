@@ -1,7 +1,8 @@
 """Theorem 2 and App. D–E: how many corners hulls have, as tables and a picture."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from matplotlib.figure import Figure
 
 from fedhull.progress import Progress, Report
 from fedhull.report.disc_plot import new_figure
@@ -16,6 +17,9 @@ from fedhull.reproduce.hull_sizes import (
     theorem_exponent,
     trials_for,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def complexity(quick: bool, seed: int, report: Report) -> Finding:
@@ -69,7 +73,7 @@ def complexity(quick: bool, seed: int, report: Report) -> Finding:
     )
 
 
-def _draw(result: Complexity) -> Figure:
+def _draw(result: Complexity) -> "Figure":
     """Left: corners of the plain hull. Right: with ε = N^{−c}, the theorem's count and Def. 5's."""
     figure = new_figure(12.0, 4.8)
     left, right = figure.subplots(1, 2)

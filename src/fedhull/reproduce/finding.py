@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 from fedhull.progress import Progress, Report
 
@@ -25,7 +26,7 @@ class Finding:
     title: str
     tables: list[Table]
     numbers: dict[str, Any]
-    figure: Figure | None = None
+    figure: "Figure | None" = None
     remarks: list[str] = field(default_factory=list)
 
 
