@@ -61,9 +61,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     # types of other libraries, and types of ours that may change, are named but not described
     ("py:.*", r"(?!fedhull\.)[\w.]+"),
-    ("py:class", r"fedhull\.embed\..*\.(CellEmbedder|Embedder|Observations|Scaling)"),
-    ("py:class", r"fedhull\.disc\.quantize\.PolarBins"),
-    ("py:class", r"fedhull\..*\.(Geometry|Settings|SimulationPage|Trial)"),
+    ("py:class", r"fedhull\.[a-z_]+\..*"),
 ]
 
 # the union that numpy's ArrayLike stands for fills half a page; its name says enough
