@@ -111,5 +111,12 @@ def test_importing_fedhull_loads_no_heavy_library():
     assert run.stdout.strip() == "[]"
 
 
+def test_reaching_for_simulate_loads_neither_scikit_learn_nor_statistics():
+    slow = ["sklearn", "scipy.stats", "scipy.spatial", "matplotlib", "pandas", "pyarrow"]
+    code = f"import fedhull, sys; fedhull.simulate; print([m for m in {slow} if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
 def test_the_package_says_it_is_typed():
     assert (HOME / "py.typed").exists()

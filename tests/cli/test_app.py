@@ -10,6 +10,7 @@ import typer
 from commands import fedhull
 
 from fedhull.cli.app import COMMANDS
+from fedhull.study.draft import default_of
 
 HEAVY = {"matplotlib", "numba", "numpy", "scipy", "sklearn"}
 
@@ -88,7 +89,6 @@ def test_a_shell_completes_names_and_options(typed, completed, monkeypatch):
     [
         (["simulat"], "Did you mean 'simulate'?"),
         (["--help"], "reproduce"),
-        (["simulate", "--help"], "--epsilon"),
         (["predict", "missing.json", "x.csv"], "missing.json cannot be read as a model"),
         (["predict", __file__, "x.csv"], "x.csv cannot be read as points"),
     ],
@@ -103,3 +103,16 @@ def test_a_mistake_or_a_help_page_loads_no_heavy_library(words, sentence):
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
     assert sentence in done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "loaded []"
+
+
+def test_the_help_of_simulate_loads_the_study_and_its_defaults_but_nothing_that_learns():
+    code = (
+        "import atexit, sys\n"
+        "from fedhull.cli.app import main\n"
+        "atexit.register(lambda: print('loaded', {'scipy.stats', 'sklearn'} & set(sys.modules)))\n"
+        "main()\n"
+    )
+    words = [sys.executable, "-c", code, "simulate", "--help"]
+    shown = subprocess.run(words, capture_output=True, text=True).stdout
+    assert default_of("guard") in shown
+    assert shown.splitlines()[-1] == "loaded set()"

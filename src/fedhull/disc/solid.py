@@ -1,9 +1,13 @@
 """Hulls off the plane, in dimension 1 and 3 to 8: Qhull in the Klein model, in double precision."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from scipy.spatial import ConvexHull
 
 from fedhull.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from scipy.spatial import ConvexHull
 
 _LARGEST_DIMENSION = 8
 # A set thinner than this share of its width counts as flat, a corner blunter than this (in radians)
@@ -46,11 +50,13 @@ def _corners(points: np.ndarray) -> np.ndarray:
         return np.array([0])
     if dimension == 1:
         return np.array([points[:, 0].argmin(), points[:, 0].argmax()])
+    from scipy.spatial import ConvexHull  # slow to import, and the plane does without
+
     hull = ConvexHull(points)
     return hull.vertices[_is_pointed(hull)]
 
 
-def _is_pointed(hull: ConvexHull) -> np.ndarray:
+def _is_pointed(hull: "ConvexHull") -> np.ndarray:
     """Which of Qhull's vertices are corners: those whose facets' normals span the whole space.
 
     Qhull keeps some points inside an edge or a face; their normals span less.

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from sklearn.model_selection import train_test_split
 
 from fedhull.disc.hull import minimal_hull
 from fedhull.errors import InvalidInput
@@ -77,6 +76,9 @@ def run_trial(
         begin = perf_counter()
         yield
         seconds[name] = perf_counter() - begin
+
+    # scikit-learn takes longer to import than all the rest
+    from sklearn.model_selection import train_test_split
 
     train, test = train_test_split(
         np.arange(len(y)),
