@@ -145,7 +145,7 @@ function loss({ rounds }) {
       mark(places[i], 3, `mark ${kind}`, `round ${round}, ${name}: ${value.toFixed(4)}`)));
   };
   draw(means, "mean", "mean");
-  draw(own, "yours", "own");
+  if (own.length) draw(own, "yours", "own");
   const key = (words, kind) => el("span", {}, svg("svg", { viewBox: "0 0 26 10", "aria-hidden": "true" },
     curve([[1, 5], [25, 5]], `curve ${kind}`), svg("circle", { cx: 13, cy: 5, r: 3, class: `mark ${kind}` })), words);
   return card("Loss", "Per cell and gene, over the last epoch of each round. A penalty in it grows through the " +
