@@ -1,8 +1,10 @@
-"""Studies whose pages are looked at: a simulation with hostile names, and a real one from kits."""
+"""Studies whose pages are looked at: a simulation with hostile names, real ones from kits."""
 
 import numpy as np
 import pytest
+from browser import start_chromium
 from conformance import agree
+from encoders import make_encoder_kits
 from federations import draft, make_data
 
 from fedhull import make_tree, simulate
@@ -20,17 +22,38 @@ HOSTILE = {
 
 
 class InThisProcess:
-    """An engine that hands messages to the sites' runs, which work from their kits."""
+    """An engine that hands messages to the sites' runs, which work from their kits. From the round
+    `until` on, the last of them does not answer."""
 
-    def __init__(self, runs):
+    def __init__(self, runs, until=None):
         self.runs = runs
+        self.until, self.round = until, 0
 
     def step(self, kind, messages, timeout):
-        answers = {name: self.runs[name].answer(kind, raw) for name, raw in messages.items()}
+        self.round += kind == "advertise"
+        gone = max(self.runs) if self.until is not None and self.round >= self.until else None
+        answers = {
+            name: (None, "vanished") if name == gone else self.runs[name].answer(kind, raw)
+            for name, raw in messages.items()
+        }
         return (
             {name: reply for name, (reply, error) in answers.items() if reply is not None},
             {name: error for name, (reply, error) in answers.items() if error is not None},
         )
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory):
+    driver = start_chromium(tmp_path_factory.mktemp("profile"))
+    if driver is None:
+        pytest.skip("no Chromium here: apt-get install chromium chromium-driver")
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("pages")
 
 
 @pytest.fixture(scope="session")
@@ -48,10 +71,21 @@ def federated(tmp_path_factory):
     """{participant: its results folder} of a study from kits."""
     folder = tmp_path_factory.mktemp("study")
     kits = make_kits(draft(NAMES), folder / "kits").folder
-    runs = {}
     data = make_data(folder, NAMES)
-    for name in NAMES:
-        runs[name] = SiteRun(agree(kits, name, data), "run")
-    server = Kit.open(kits / "server")
-    coordinate(server, "run", InThisProcess(runs), 60.0, lambda progress: None)
+    return run_in_this_process(kits, {name: agree(kits, name, data) for name in NAMES})
+
+
+@pytest.fixture(scope="session")
+def encoded(tmp_path_factory):
+    """{participant: its results folder} of an encoder study of three rounds; lab-c drops out in
+    the last."""
+    pytest.importorskip("jax")
+    kits, _ = make_encoder_kits(tmp_path_factory.mktemp("encoder"), NAMES, rounds=3)
+    return run_in_this_process(kits, {name: Kit.open(kits / name) for name in NAMES}, until=3)
+
+
+def run_in_this_process(kits, kit_of, until=None):
+    runs = {name: SiteRun(kit, "run") for name, kit in kit_of.items()}
+    engine = InThisProcess(runs, until)
+    coordinate(Kit.open(kits / "server"), "run", engine, 60.0, lambda progress: None)
     return {name: kits / name / "results" / "run" for name in ("server", *NAMES)}

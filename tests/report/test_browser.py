@@ -2,144 +2,17 @@
 
 import itertools
 import json
-import shutil
 
 import msgspec
 import numpy as np
 import pytest
+from browser import Opened
 
 from fedhull import distance, make_tree, mobius_add, simulate
 from fedhull.report.content import page_from_json
 from fedhull.report.html import own_points, write_page
 
 pytestmark = pytest.mark.slow
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-PATIENCE = 120  # seconds until a condition that should come true is an error
-SWITCHES = [
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update", "--window-size=1280,900",
-]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory):
-    if CHROMIUM is None or shutil.which("chromedriver") is None:
-        pytest.skip("no Chromium here: apt-get install chromium chromium-driver")
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for switch in (*SWITCHES, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(switch)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-    yield driver
-    driver.quit()
-
-
-class Opened:
-    """A page that is open in the browser."""
-
-    def __init__(self, driver, path, width=1280, height=900):
-        self.driver, self.path = driver, path
-        driver.get("about:blank")
-        for log in ("browser", "performance"):
-            driver.get_log(log)  # what earlier pages left there
-        self.resize(width, height)
-        driver.get(path.as_uri())
-        self.until("document.body.dataset.ready === 'true'")
-        self.settle()
-
-    def run(self, script, *arguments):
-        return self.driver.execute_script(f"return {script}", *arguments)
-
-    def until(self, condition):
-        from selenium.webdriver.support.ui import WebDriverWait
-
-        WebDriverWait(self.driver, PATIENCE).until(lambda _: self.run(condition))
-
-    def settle(self):
-        self.until("window.fedhull.viewer.settled")
-
-    def resize(self, width, height, dark=False):
-        command = self.driver.execute_cdp_cmd
-        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
-        command("Emulation.setDeviceMetricsOverride", metrics)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        still = {"name": "prefers-reduced-motion", "value": "no-preference"}
-        command("Emulation.setEmulatedMedia", {"features": [scheme, still]})
-
-    @property
-    def centre(self):
-        return np.array(self.run("fedhull.viewer.view.centre"))
-
-    @property
-    def canvas(self):
-        return self.driver.find_element("css selector", ".stage canvas")
-
-    def place(self, x, y):
-        """The place in the unit disc of a pixel, counted from the canvas' corner."""
-        view = self.run("fedhull.viewer.view")
-        return np.array([(x - view["x"]) / view["scale"], (view["y"] - y) / view["scale"]])
-
-    def actions(self):
-        from selenium.webdriver import ActionChains
-
-        self.run("document.querySelector('.stage').scrollIntoView({block: 'center'})")
-        return ActionChains(self.driver, duration=0)
-
-    def at(self, x, y):
-        """What Selenium wants: an offset from the canvas' middle."""
-        half = self.run("fedhull.viewer.canvas.clientWidth") / 2
-        return self.canvas, round(x - half), round(y - half)
-
-    def drag(self, start, end):
-        moves = self.actions().move_to_element_with_offset(*self.at(*start)).click_and_hold()
-        for share in (0.3, 0.6, 1.0):
-            way = np.array(start) + share * (np.array(end) - start)
-            moves = moves.move_to_element_with_offset(*self.at(*np.round(way)))
-        moves.release().perform()
-        self.settle()
-
-    def pixels(self, colour):
-        """How many of the canvas' pixels have nearly this colour."""
-        wanted = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
-        return self.run(
-            """((canvas, wanted) => {
-                const context = canvas.getContext("2d");
-                const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
-                const off = (i) => wanted.reduce((d, c, j) => d + Math.abs(data[i + j] - c), 0);
-                let n = 0;
-                for (let i = 0; i < data.length; i += 4) n += off(i) < 30;
-                return n;
-            })(fedhull.viewer.canvas, arguments[0])""",
-            wanted,
-        )
-
-    def click(self, selector):
-        node = self.driver.find_element("css selector", selector)
-        self.run("arguments[0].scrollIntoView({block: 'center'})", node)
-        node.click()
-
-    def complaints(self):
-        # "rendering" is advice on speed, about the pixels that `pixels` reads
-        log = self.driver.get_log("browser")
-        return [entry["message"] for entry in log if entry["source"] != "rendering"]
-
-    def requests(self):
-        events = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
-        return [
-            event["params"]["request"]["url"]
-            for event in events
-            if event["method"] == "Network.requestWillBeSent"
-        ]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("pages")
 
 
 @pytest.fixture
@@ -327,6 +200,37 @@ def test_nothing_is_wider_than_a_small_screen(chromium, study, federated, width)
         assert opened.run("document.documentElement.scrollWidth") <= width
         assert opened.run("fedhull.viewer.canvas.clientWidth") > 0.8 * min(width, 480)
         assert opened.pixels(opened.run("fedhull.scene.classes[0].colour")) > 50
+
+
+@pytest.fixture(scope="module")
+def crowded(folder):
+    """A page with thirteen classes."""
+    data = make_tree(1500, lineages=12, seed=1)
+    simulate(data.x, data.y, clients=2, epsilon=0.2).write_report(folder / "crowded.html")
+    return folder / "crowded.html"
+
+
+def test_a_confusion_matrix_of_many_classes_fits(chromium, crowded):
+    opened = Opened(chromium, crowded)
+    assert opened.run("document.querySelectorAll('.confusion tbody tr').length") == 13
+    assert opened.run("(({scrollWidth, clientWidth}) => scrollWidth <= clientWidth)"
+                      "(document.querySelector('.scroll'))")  # fmt: skip
+
+
+def test_names_of_classes_give_way_to_each_other(chromium, crowded):
+    opened = Opened(chromium, crowded)
+    heights = opened.run(
+        """(() => {
+            const brush = CanvasRenderingContext2D.prototype, { fillText } = brush, heights = [];
+            brush.fillText = (text, x, y) => { heights.push(y); };
+            fedhull.scene.anchors.forEach((_, i, all) => { all[i] = i < 7 ? [0, 0] : null; });
+            fedhull.viewer.time(false);
+            brush.fillText = fillText;
+            return heights;
+        })()"""
+    )
+    assert len(heights) == 7
+    assert np.diff(np.sort(heights)).min() >= 15
 
 
 def test_dark_paper_is_dark(study):

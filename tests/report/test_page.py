@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 from fedhull.cli.app import app
 from fedhull.errors import InvalidInput
 from fedhull.kits.results import write_report
-from fedhull.report import html, words
+from fedhull.report import html
+from fedhull.report import hull_words as words
 from fedhull.report.content import (
     AnyPage,
     CoordinatorPage,
@@ -324,4 +325,6 @@ def test_every_kind_of_page_is_tagged():
         "coordinator",
         "site",
         "simulation",
+        "encoder-coordinator",
+        "encoder-site",
     }

@@ -4,6 +4,7 @@ The coordinator's page has no place for points. A site's page has one, for the s
 filled when the page is written and never stored in a result.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -122,6 +123,46 @@ class OwnPoints(_Part, frozen=True, kw_only=True):
     columns: bytes
     of: int
 
+    def __repr__(self) -> str:
+        return f"OwnPoints({len(self.columns):,} of {self.of:,})"
+
+
+class Table(_Part, frozen=True, kw_only=True):
+    """A small table of plain text; a column of numbers is set flush right."""
+
+    columns: list[str]
+    rows: list[list[str]]
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise InvalidInput(
+                    f"a row must have as many cells as the table has columns, "
+                    f"{len(self.columns)}, got {len(row)}"
+                )
+
+
+class Bar(_Part, frozen=True, kw_only=True):
+    """A bar: its name, its length, compared with the other bars, and what is written beside it."""
+
+    name: str
+    value: float
+    text: str
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.value < math.inf:
+            raise InvalidInput(f"a bar must have a length >= 0, got {self.value}")
+
+
+class Section(_Part, frozen=True, kw_only=True):
+    """A piece of a page: paragraphs, then a table, then bars, as far as it has them. All of it is
+    shown as the text that it is; there is no way to put HTML in."""
+
+    title: str
+    paragraphs: list[str] = []
+    table: Table | None = None
+    bars: list[Bar] = []
+
 
 class Page(_Part, frozen=True, kw_only=True, tag_field="page"):
     """What all pages show."""
@@ -138,6 +179,12 @@ class Page(_Part, frozen=True, kw_only=True, tag_field="page"):
     bytes_up: int | None = None
     bytes_down: int | None = None
     seconds: dict[str, float] = {}
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.title!r}, {self.n_in_sum} of {len(self.sites)} sites, "
+            f"study {self.study_hash[:12]}…)"
+        )
 
     @property
     def private(self) -> bool:
@@ -211,8 +258,9 @@ AnyHullPage = CoordinatorPage | SitePage | SimulationPage
 
 
 class EncoderRound(_Part, frozen=True, kw_only=True):
-    """A round of an encoder study: sites in its sum, their mean loss per cell and gene, and what
-    only one side knows: their cells together, or the site's own loss."""
+    """A round of an encoder study: how many sites are in its sum, their mean loss per cell and
+    gene, and what only one side knows: their cells together, or the site's own loss. A loss that
+    is no finite number is None."""
 
     sites: int
     loss: float | None
@@ -242,7 +290,7 @@ class EncoderSitePage(EncoderPage, frozen=True, kw_only=True, tag="encoder-site"
 
     @property
     def private(self) -> bool:
-        """It tells how many cells the site holds."""
+        """It says how many cells the site holds, and its own loss."""
         return True
 
 

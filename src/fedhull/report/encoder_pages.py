@@ -1,15 +1,21 @@
 """Report pages of encoder studies."""
 
+import math
 from typing import Any
 
 from fedhull.embed.autoencoder import AutoencoderEmbedder
-from fedhull.report.content import EncoderCoordinatorPage, EncoderRound, EncoderSitePage
+from fedhull.report.content import (
+    EncoderCoordinatorPage,
+    EncoderRound,
+    EncoderSitePage,
+    SiteLine,
+)
 from fedhull.report.parts import (
     SERVER_CHECKS,
     SITE_CHECKS,
     agreement_parts,
     passed,
-    site_lines,
+    site_line,
 )
 from fedhull.study.encoder.coordinator import EncoderOutcome
 from fedhull.study.encoder.site import EncoderSite
@@ -18,14 +24,14 @@ from fedhull.study.study import EncoderStudy
 
 def encoder_coordinator_page(outcome: EncoderOutcome) -> EncoderCoordinatorPage:
     """What the coordinator may show."""
-    record, last = outcome.record, outcome.rounds[-1]
+    record = outcome.record
     return EncoderCoordinatorPage(
         **_study_parts(outcome.study, outcome.encoder),
         rounds=[
-            EncoderRound(sites=len(each.survivors), loss=each.loss, cells=each.cells)
+            EncoderRound(sites=len(each.survivors), loss=_finite(each.loss), cells=each.cells)
             for each in outcome.rounds
         ],
-        sites=site_lines(outcome.study, last.survivors, record),
+        sites=[_site_line(outcome, name) for name in sorted(outcome.study.clients)],
         checks=passed(*SERVER_CHECKS),
         bytes_up=max(record.bytes_up.values()),
         bytes_down=max(record.bytes_down.values()),
@@ -34,20 +40,43 @@ def encoder_coordinator_page(outcome: EncoderOutcome) -> EncoderCoordinatorPage:
 
 
 def encoder_site_page(site: EncoderSite, bytes_up: int, bytes_down: int) -> EncoderSitePage:
-    """What a site may show."""
+    """What a site may show. Of other sites it knows which are in the sum of the last round."""
+    in_last = site.session.survivors
     return EncoderSitePage(
         **_study_parts(site.study, site.encoder),
         rounds=[
-            EncoderRound(sites=each.sites, loss=each.loss, own_loss=each.own_loss)
+            EncoderRound(sites=each.sites, loss=_finite(each.loss), own_loss=_finite(each.own_loss))
             for each in site.rounds
         ],
-        sites=site_lines(site.study, site.session.survivors),
-        checks=passed(*SITE_CHECKS),
+        sites=[
+            site_line(
+                name,
+                "in the last round" if name in in_last else "not in the last round",
+                name in in_last,
+            )
+            for name in sorted(site.study.clients)
+        ],
+        checks=passed(*SITE_CHECKS, "This site uploaded once in each round"),
         name=site.name,
         cells=len(site.cells),
         bytes_up=bytes_up,
         bytes_down=bytes_down,
     )
+
+
+def _site_line(outcome: EncoderOutcome, name: str) -> SiteLine:
+    """Who has missed a round is not asked again: a site's rounds are the first so many."""
+    n, total = sum(name in each.survivors for each in outcome.rounds), len(outcome.rounds)
+    if n in (0, total):
+        fate = "in every round" if n else "in no round"
+    else:
+        fate = "in the first round only" if n == 1 else f"in the first {n} rounds only"
+    return site_line(name, fate, n == total, outcome.record.failures.get(name))
+
+
+def _finite(loss: float) -> float | None:
+    """JSON has no way to write the loss of a training that came to nothing."""
+    return loss if math.isfinite(loss) else None
 
 
 def _study_parts(study: EncoderStudy, encoder: AutoencoderEmbedder) -> dict[str, Any]:
@@ -57,7 +86,7 @@ def _study_parts(study: EncoderStudy, encoder: AutoencoderEmbedder) -> dict[str,
     return agreement_parts(study) | {
         "parameters": {
             "rounds": f"{settings.rounds}",
-            "epochs in a round": f"{settings.epochs}",
+            "epochs per round": f"{settings.epochs}",
             "genes": f"{genes:,}",
             "weights": f"{weights:,}",
             "threshold": f"{study.threshold} of {len(study.clients)} sites",

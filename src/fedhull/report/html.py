@@ -18,10 +18,12 @@ from fedhull.disk import write_text
 from fedhull.report.content import AnyPage, OwnPoints
 from fedhull.report.narration import narrate
 from fedhull.report.palette import PALETTE
+from fedhull.report.sections import sections
 
 # In the order of their imports: a module uses only those before it.
 MODULES = (
-    "dom", "disc", "classifier", "scene", "paint", "viewer", "summary", "steps", "charts", "main",
+    "dom", "disc", "classifier", "scene", "paint", "viewer", "summary", "steps", "cards", "charts",
+    "main",
 )  # fmt: skip
 # More of a site's own points than this, and every second, third, … is shown: a page stays small.
 MOST_POINTS = 200_000
@@ -58,7 +60,8 @@ def own_points(x: ArrayLike, columns: ArrayLike) -> OwnPoints:
 
 
 def _content(page: AnyPage) -> dict[str, Any]:
-    return msgspec.to_builtins(page) | narrate(page) | {"palette": PALETTE}
+    added = {"sections": msgspec.to_builtins(sections(page)), "palette": PALETTE}
+    return msgspec.to_builtins(page) | narrate(page) | added
 
 
 def _escaped_json(content: Any) -> str:

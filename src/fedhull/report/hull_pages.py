@@ -34,7 +34,7 @@ from fedhull.study.study import Study
 # What a study that has come to its end has passed besides, where the sum is one of hulls.
 HULL_CHECKS = (
     "The spare power sums agree with what was decoded",
-    "The number of places in the sum is that of the sites",
+    "The sum has as many places as there are sites in it",
 )
 
 
@@ -66,7 +66,7 @@ def hull_site_page(site: HullSite, bytes_up: int, bytes_down: int) -> SitePage:
             _hull(study, label, numbers.index(number_of[name]), bins) for label, name, bins in own
         ],
         sites=site_lines(study, session.survivors),
-        checks=passed(*SITE_CHECKS),
+        checks=passed(*SITE_CHECKS, "This site uploaded once"),
         classes=[str(name) for name in model.classes_],
         name=site.name,
         bytes_up=bytes_up,

@@ -5,9 +5,10 @@ from typing import Any
 
 import msgspec
 
-from fedhull.report import encoder_words, words
+from fedhull.report import encoder_words, hull_words
 from fedhull.report.content import AnyHullPage, EncoderPage, HullPage, Page
 from fedhull.report.steps import steps
+from fedhull.report.words import DESCRIPTIONS
 
 
 @singledispatch
@@ -19,17 +20,13 @@ def narrate(page: Page) -> dict[str, Any]:
 @narrate.register(HullPage)
 def _(page: AnyHullPage) -> dict[str, Any]:
     quantizer = page.space.quantizer
-    added: dict[str, Any] = {
+    added = _summary(page, hull_words) | {
         "space": msgspec.to_builtins(page.space)
         | {"angles": quantizer.n_angles, "rings": quantizer.n_rings},
         "hulls": [],
-        "kicker": words.kicker(page),
-        "lead": words.lead(page),
-        "figures": words.figures(page),
-        "seen": words.seen(page),
-        "hidden": words.hidden(page),
-        "unprotected": words.unprotected(page),
         "steps": steps(page),
+        "results": "How good it is",
+        "cards": [],
     }
     for hull in msgspec.to_builtins(page.hulls):
         # numbers of bins may be too large for JavaScript's, rings and sectors are not
@@ -37,7 +34,7 @@ def _(page: AnyHullPage) -> dict[str, Any]:
         added["hulls"].append(hull | {"rings": rings.tolist(), "sectors": sectors.tolist()})
     if scores := getattr(page, "scores", None):
         added["scores"] = [
-            msgspec.to_builtins(score) | {"name": words.DESCRIPTIONS.get(score.name, score.name)}
+            msgspec.to_builtins(score) | {"name": DESCRIPTIONS.get(score.name, score.name)}
             for score in scores
         ]
     return added
@@ -45,11 +42,11 @@ def _(page: AnyHullPage) -> dict[str, Any]:
 
 @narrate.register
 def _(page: EncoderPage) -> dict[str, Any]:
-    return {
-        "kicker": encoder_words.kicker(page),
-        "lead": encoder_words.lead(page),
-        "figures": encoder_words.figures(page),
-        "seen": encoder_words.seen(page),
-        "hidden": encoder_words.hidden(page),
-        "unprotected": encoder_words.unprotected(page),
-    }
+    cards = msgspec.to_builtins(encoder_words.cards(page))
+    return _summary(page, encoder_words) | {"results": "Round by round", "cards": cards}
+
+
+def _summary(page: Page, words: Any) -> dict[str, Any]:
+    """What stands at the top of every page, in the words of one kind of study."""
+    parts = ("kicker", "lead", "figures", "seen", "hidden", "unprotected")
+    return {part: getattr(words, part)(page) for part in parts}

@@ -11,14 +11,13 @@ from fedhull.study.coordinator import Record
 
 # What a study that has come to its end has passed; the protocol stops where one of these fails.
 SERVER_CHECKS = (
-    "What sites said was signed with keys on the roster",
+    "Every message accepted from a site was signed with its key on the roster",
     "Enough sites signed the same list of survivors",
-    "Restored secrets fit commitments and public keys",
+    "Restored secrets match commitments and public keys",
 )
 SITE_CHECKS = (
-    "What left is what somebody here had agreed to",
+    "Nothing left but what somebody at this site had agreed to",
     "Shares were given only against enough signatures that agree with this site's own view",
-    "This site uploaded once",
 )
 
 
@@ -37,15 +36,23 @@ def site_lines(
     study: Agreement, survivors: Collection[str], record: Record | None = None
 ) -> list[SiteLine]:
     """Each site on the roster, and what became of it; the coordinator's record says why."""
-    lines = []
     failures = {} if record is None else record.failures
-    for name in sorted(study.clients):
-        there, why = name in survivors, failures.get(name)
-        fate = "in the sum" if there else "not in the sum"
-        if why is not None:
-            fate += f", did not stay to the end: {why}" if there else f": {why}"
-        lines.append(SiteLine(name=name, fate=fate, taking_part=there))
-    return lines
+    return [
+        site_line(
+            name,
+            "in the sum" if name in survivors else "not in the sum",
+            name in survivors,
+            failures.get(name),
+        )
+        for name in sorted(study.clients)
+    ]
+
+
+def site_line(name: str, fate: str, taking_part: bool, why: str | None = None) -> SiteLine:
+    """A site, and what became of it; with a reason `why` it did not stay to the end."""
+    if why is not None:
+        fate += f", but gone at the end: {why}" if taking_part else f": {why}"
+    return SiteLine(name=name, fate=fate, taking_part=taking_part)
 
 
 def passed(*checks: str) -> list[Check]:

@@ -22,7 +22,7 @@ def _hull(page: AnyHullPage) -> dict[str, Any]:
     facts = []
     if isinstance(page, SitePage):
         facts = [
-            (f"{page.points_held:,}", "points went into your hulls"),
+            (f"{page.points_held:,}", "points of yours are in the study"),
             (f"{page.points_guarded:,}", "of them were left out by the guard"),
         ]
     elif not isinstance(page, CoordinatorPage):
@@ -34,8 +34,8 @@ def _hull(page: AnyHullPage) -> dict[str, Any]:
         "hull",
         "A hull around each class",
         "Each site wraps the points of each of its classes in a convex hull. Its edges are "
-        "geodesics, the straight lines of the disc. The points inside are needed no more: they "
-        "never leave the site. Before that, the guard leaves out points that stand apart.",
+        "geodesics, the straight lines of the disc. Points that stand apart are left out first, by "
+        "the guard. The points inside are no longer needed: they never leave the site.",
         *facts,
     )
 
@@ -68,10 +68,10 @@ def _codes(page: AnyHullPage) -> dict[str, Any]:
 
 
 def _sums(page: AnyHullPage) -> dict[str, Any]:
-    facts = [(f"{page.sums.n_sums:,}", f"power sums of {page.sums.field_bits} bits, by each site")]
+    facts = [(f"{page.sums.n_sums:,}", f"power sums of {page.sums.field_bits} bits from each site")]
     if page.bytes_up is not None:
-        whose = "you" if isinstance(page, SitePage) else "a site, at most,"
-        facts.append((size(page.bytes_up), f"sent by {whose} in all steps"))
+        whose = "sent by you" if isinstance(page, SitePage) else "the most any site sent"
+        facts.append((size(page.bytes_up), f"{whose}, in all steps together"))
     return _step(
         "sums",
         "Masked sums travel, once",
@@ -94,8 +94,8 @@ def _decoded(page: AnyHullPage) -> dict[str, Any]:
         "decoded",
         "The server takes the sum apart",
         "The server adds what it received. From the sum it finds the bins that are not empty, and "
-        "from the number in each the labels there. Bins with the same label are one hull. It is "
-        "exact: what comes out is what the sites put in, but not whose is whose.",
+        "from the number in each the labels there. Bins with the same label are one hull. This is "
+        "exact: out comes what the sites put in, but not which site put in what.",
         *facts,
     )
 
@@ -104,7 +104,7 @@ def _grouped(page: AnyHullPage) -> dict[str, Any]:
     return _step(
         "grouped",
         "Hulls find their classes",
-        "One site's “class 1” may be another's “class 2”. Hulls that lie on each other belong "
+        "One site's “class 1” may be another's “class 2”. Hulls that overlap belong "
         "together, and the hulls of one place in the order are all of different classes. So the "
         "server assigns each to a class, without knowing any class's name.",
         (f"{len(page.classes):,}", "classes"),

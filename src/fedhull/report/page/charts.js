@@ -1,12 +1,10 @@
-// Accuracy, confusion, calibration, trade-off, time: as much of it as the study knows.
+// Accuracy, trade-off, calibration, confusion, loss: as much of it as the study knows.
+import { card, textTable } from "./cards.js";
 import { el, percent, svg, thousands } from "./dom.js";
 
 export function charts(content) {
-  return [accuracy, tradeoff, calibration, confusion, time].map((chart) => chart(content)).filter(Boolean);
+  return [accuracy, tradeoff, calibration, confusion, loss].map((chart) => chart(content)).filter(Boolean);
 }
-
-const card = (title, note, ...body) => el("figure", { class: "card" },
-  el("figcaption", {}, el("h3", {}, title), note ? el("p", {}, note) : null), ...body);
 
 function accuracy(content) {
   if (!content.scores) return content.tested ? counted(content) : null;
@@ -21,10 +19,10 @@ function accuracy(content) {
 
 /** A real study knows two numbers. */
 function counted({ page, correct, tested, evaluators }) {
-  const whose = page === "site" ? "that you held out"
-    : `that ${evaluators} sites had held out, which the coordinator knows as a sum`;
+  const whose = page === "site" ? "that you held out" : `held out by ${evaluators} sites`;
+  const known = page === "site" ? "" : " The coordinator knows only the sum over these sites.";
   return card("Accuracy", `${thousands(correct)} of ${thousands(tested)} points ${whose} ` +
-    `are classified correctly: ${percent(correct / tested, 2)}.`);
+    `are classified correctly: ${percent(correct / tested, 2)}.${known}`);
 }
 
 function scoreRow({ name, mean, ci95, trials }, ours, left, at) {
@@ -53,9 +51,12 @@ function confusion({ testing }) {
     return el("tr", {}, el("th", { scope: "row" }, name), counts[i].map((n, j) => cell(n, of, i === j)));
   };
   const heads = names.map((name) => el("th", { scope: "col" }, el("span", {}, name)));
-  return card("Confusion matrix", "Test points: rows are the true class, columns the predicted one.",
+  const matrix = card("Confusion matrix", "Test points: rows are the true class, columns the predicted one.",
     el("div", { class: "scroll", tabindex: 0 }, el("table", { class: "confusion" },
       el("thead", {}, el("tr", {}, el("td", {}), heads)), el("tbody", {}, names.map(row)))));
+  // many classes need the width of both columns of cards
+  matrix.classList.toggle("wide", names.length > 8);
+  return matrix;
 }
 
 /** A chart with two axes, {name, from, to, ticks, text} each; x and y map values to places. */
@@ -75,8 +76,8 @@ function frame(label, across, up, height, bottom) {
   return { node, x, y };
 }
 
-const curve = (points) => svg("path", {
-  class: "curve", d: points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join(""),
+const curve = (points, kind = "curve") => svg("path", {
+  class: kind, d: points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join(""),
 });
 
 const mark = ([cx, cy], r, kind, title) =>
@@ -95,7 +96,7 @@ function calibration({ testing }) {
       `${thousands(level.points)} points: ${percent(level.confidence)} sure, ${percent(level.accuracy)} right`)));
   const off = reliability.reduce((sum, level) => sum + level.points * Math.abs(level.accuracy - level.confidence), 0);
   return card("Calibration",
-    `On the dotted line probabilities are what they say. Mean gap: ${percent(off / total)}.`, node);
+    `On the dotted line, probabilities mean what they say. Mean gap: ${percent(off / total)}.`, node);
 }
 
 /** Two panels over the same widths of bins: what wide ones cost, and what they save. */
@@ -128,14 +129,61 @@ function tradeoff({ tradeoff: rows, space }) {
     panel("points sent", 5, (row) => 100 * row.points_sent / row.points_total, true));
 }
 
-function time({ seconds }) {
-  const stages = Object.entries(seconds), most = Math.max(...stages.map(([, s]) => s));
-  if (!stages.length) return null;
-  const row = ([name, s]) => {
-    const bar = el("span", { class: "length" });
-    bar.style.width = `${(100 * s / most).toFixed(1)}%`;
-    return el("tr", {}, el("th", { scope: "row" }, name),
-      el("td", { class: "number" }, s.toFixed(s < 0.01 ? 3 : 2)), el("td", { class: "bar" }, bar));
+const MOST_MARKS = 60;
+
+/** The mean loss of each round, and on a site's page the site's own beside it. */
+function loss({ rounds }) {
+  const means = lossLine(rounds, "loss"), own = lossLine(rounds, "own_loss");
+  if (!means?.length) return null;
+  const values = [...means, ...own].map(([, value]) => value);
+  const across = { name: "round", ...wholeAxis(rounds.length) }, up = { name: "loss", ...niceAxis(values) };
+  const { node, x, y } = frame("Loss per round", across, up, 240, 40);
+  const draw = (line, name, kind) => {
+    const places = line.map(([round, value]) => [x(round), y(value)]);
+    node.append(curve(places, `curve ${kind}`));
+    if (line.length <= MOST_MARKS) node.append(...line.map(([round, value], i) =>
+      mark(places[i], 3, `mark ${kind}`, `round ${round}, ${name}: ${value.toFixed(4)}`)));
   };
-  return card("Time", "Seconds for each stage.", el("table", { class: "time" }, el("tbody", {}, stages.map(row))));
+  draw(means, "mean", "mean");
+  if (own.length) draw(own, "yours", "own");
+  const key = (words, kind) => el("span", {}, svg("svg", { viewBox: "0 0 26 10", "aria-hidden": "true" },
+    curve([[1, 5], [25, 5]], `curve ${kind}`), svg("circle", { cx: 13, cy: 5, r: 3, class: `mark ${kind}` })), words);
+  return card("Loss", "Per cell and gene, over the last epoch of each round. A penalty in it grows through the " +
+    "first half of the rounds, so the loss may rise there; from then on, lower is better.",
+    own.length ? el("p", { class: "legend" }, key("mean of all sites in the round", "mean"), key("yours", "own")) : null,
+    node, lossTable(rounds, own.length > 0));
+}
+
+const lossLine = (rounds, field) => rounds?.map((round, i) => [i + 1, round[field]]).filter(([, value]) => value !== null);
+
+function lossTable(rounds, withOwn) {
+  const text = (value) => (value === null ? "none" : value.toFixed(4));
+  const rows = rounds.map((round, i) =>
+    [String(i + 1), text(round.loss), ...(withOwn ? [text(round.own_loss)] : [])]);
+  return el("details", { class: "numbers" }, el("summary", {}, "In numbers"),
+    textTable({ columns: ["round", "mean loss", ...(withOwn ? ["your loss"] : [])], rows }));
+}
+
+/** From 1 to n, with a few whole numbers as ticks. */
+function wholeAxis(n) {
+  const step = Math.max(1, niceStep(n / 8));
+  const ticks = [1];
+  for (let tick = step > 1 ? step : 2; tick <= n; tick += step) ticks.push(tick);
+  return { from: n > 1 ? 1 : 0.5, to: n > 1 ? n : 1.5, ticks, text: thousands };
+}
+
+/** Around the values, with round numbers as ticks. */
+function niceAxis(values) {
+  const low = Math.min(...values), high = Math.max(...values);
+  const step = niceStep((high - low || Math.abs(high) || 1) / 4);
+  const first = Math.floor(low / step), last = Math.max(first + 1, Math.ceil(high / step));
+  const ticks = Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
+  const digits = Math.max(0, -Math.floor(Math.log10(step)));
+  return { from: first * step, to: last * step, ticks, text: (value) => value.toFixed(digits).replace("-", "−") };
+}
+
+/** 1, 2 or 5 times a power of ten, at least as large as this. */
+function niceStep(least) {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least * 0.999);
 }

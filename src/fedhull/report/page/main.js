@@ -1,4 +1,6 @@
-// Puts the page together. `window.fedhull` is what tests, and the curious, look at.
+// Puts the page together: what a study's content does not hold gets no section. `window.fedhull` is
+// what tests, and the curious, look at.
+import { sectionCard } from "./cards.js";
 import { charts } from "./charts.js";
 import { makeScene } from "./scene.js";
 import { makeStepper } from "./steps.js";
@@ -9,6 +11,22 @@ import { probabilities } from "./classifier.js";
 
 const content = JSON.parse(document.getElementById("content").textContent);
 const into = (id, ...nodes) => document.getElementById(id).append(...nodes.flat());
+const section = (id, title, ...nodes) => into("main",
+  el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, title), nodes));
+const cardSection = (id, title, cards) => {
+  if (cards.length) section(id, title, el("div", { class: cards.length > 1 ? "cards" : "cards single" }, cards));
+};
+
+/** The disc, and the method told with its hulls. */
+function discSections() {
+  const scene = makeScene(content), viewer = makeViewer(scene), stepper = makeStepper(scene, content);
+  section("disc", "The disc", viewer.element);
+  section("steps", "How it works, step by step", stepper.element);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", stepper.redraw);
+  matchMedia("print").addEventListener("change", stepper.redraw);
+  return { scene, viewer, stepper, probabilities: (point) =>
+    probabilities(scene.classifier, point.map((value) => value * scene.grid.root)) };
+}
 
 into("top", header(content));
 into("summary", summary(content));
@@ -16,13 +34,8 @@ into("bottom", footer(content));
 
 // the words are on the screen before the first picture is computed
 requestAnimationFrame(() => setTimeout(() => {
-  const scene = makeScene(content), viewer = makeViewer(scene), stepper = makeStepper(scene, content);
-  into("disc", viewer.element);
-  into("steps", stepper.element);
-  into("results", el("div", { class: "cards" }, charts(content)));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", stepper.redraw);
-  matchMedia("print").addEventListener("change", stepper.redraw);
-  window.fedhull = { scene, viewer, stepper, probabilities: (point) =>
-    probabilities(scene.classifier, point.map((value) => value * scene.grid.root)) };
+  window.fedhull = content.hulls ? discSections() : {};
+  cardSection("results", content.results, [...charts(content), ...content.cards.map(sectionCard)]);
+  cardSection("more", "More about this study", content.sections.map(sectionCard));
   document.body.dataset.ready = "true";
 }));

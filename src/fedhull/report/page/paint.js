@@ -142,6 +142,8 @@ function dot(context, [x, y], radius, colour) {
   context.fill();
 }
 
+const LINE = 15;
+
 function paintNames({ context, view, theme, show }, { classes, anchors }) {
   context.font = `600 12px ${theme.font}`;
   context.textAlign = "center";
@@ -149,10 +151,16 @@ function paintNames({ context, view, theme, show }, { classes, anchors }) {
   context.lineWidth = 3.5;
   context.strokeStyle = theme.paper;
   context.fillStyle = theme.ink;
+  const written = [];
   for (const { name, column } of classes) {
     if (!show(column) || !anchors[column]) continue;
-    const [x, y] = toPixel(view, add(minus(view.centre), anchors[column]));
-    const text = name.length > 28 ? `${name.slice(0, 27)}…` : name;
+    const text = name.length > 28 ? `${name.slice(0, 27)}…` : name, half = context.measureText(text).width / 2;
+    const [x, middle] = toPixel(view, add(minus(view.centre), anchors[column]));
+    // a name gives way, up or down, to those that are written already
+    const free = (y) => !written.some((other) =>
+      Math.abs(other.y - y) < LINE && Math.abs(other.x - x) < other.half + half + 4);
+    const y = [0, 1, -1, 2, -2, 3, -3].map((n) => middle + n * LINE).find(free) ?? middle;
+    written.push({ x, y, half });
     context.strokeText(text, x, y);
     context.fillText(text, x, y);
   }

@@ -36,7 +36,7 @@ function sites({ sites: all }) {
     el("td", {}, site.fate));
   const table = (some) => el("table", {},
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "site"),
-      counted ? el("th", { scope: "col", class: "number" }, "points sent of held") : null,
+      counted ? el("th", { scope: "col", class: "number" }, "points sent, of those held") : null,
       el("th", { scope: "col" }, ""))),
     el("tbody", {}, some.map(row)));
   const rest = all.slice(MOST_SITES);

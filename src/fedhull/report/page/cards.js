@@ -1,0 +1,31 @@
+// Cards: a title, a note and whatever belongs to it; and sections, which are cards of plain text.
+import { el } from "./dom.js";
+
+export const card = (title, note, ...body) => el("figure", { class: "card" },
+  el("figcaption", {}, el("h3", {}, title), note ? el("p", {}, note) : null), ...body);
+
+/** A section as fedhull or another package has made it: paragraphs, a table, bars. */
+export function sectionCard({ title, paragraphs, table, bars }) {
+  return card(title, null, paragraphs.map((words) => el("p", { class: "prose" }, words)),
+    table ? textTable(table) : null, bars.length ? barTable(bars) : null);
+}
+
+const NUMBER = /^[−-]?[\d.,–]+( ?%)?$/;
+
+export function textTable({ columns, rows }) {
+  const kinds = columns.map((_, j) => (rows.every((row) => NUMBER.test(row[j])) ? "number" : null));
+  return el("table", { class: "plain" },
+    el("thead", {}, el("tr", {}, columns.map((name, j) => el("th", { scope: "col", class: kinds[j] }, name)))),
+    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((text, j) => el("td", { class: kinds[j] }, text))))));
+}
+
+function barTable(bars) {
+  const most = Math.max(...bars.map(({ value }) => value));
+  const row = ({ name, value, text }) => {
+    const bar = el("span", { class: "length" });
+    bar.style.width = `${most > 0 ? (100 * value / most).toFixed(1) : 0}%`;
+    return el("tr", {}, el("th", { scope: "row" }, name),
+      el("td", { class: "number" }, text), el("td", { class: "bar" }, bar));
+  };
+  return el("table", { class: "bars" }, el("tbody", {}, bars.map(row)));
+}

@@ -1,0 +1,50 @@
+"""Sections of a page that any installed package can add, found by entry points.
+
+A section is a function from a page to a `Section`, or to None where it has nothing to say of that
+page. It is asked whenever a page is written, and may show what the page itself may show: on a
+site's page, that site's own points.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from fedhull.registry import Registry
+from fedhull.report.content import AnyPage, Bar, Section
+
+SECTIONS: Registry[Callable[[AnyPage], Section | None]] = Registry("section", "fedhull.sections")
+
+
+def sections(page: AnyPage) -> list[Section]:
+    """What all registered sections say of a page, in the order of their names; in the place of one
+    that fails, a sentence that names it."""
+    made = (_section(name, page) for name in SECTIONS.names)
+    return [section for section in made if section is not None]
+
+
+def time(page: AnyPage) -> Section | None:
+    """How long each stage took."""
+    if not page.seconds:
+        return None
+    bars = [
+        Bar(name=stage, value=seconds, text=f"{seconds:.{3 if seconds < 0.01 else 2}f}")
+        for stage, seconds in page.seconds.items()
+    ]
+    return Section(title="Time", paragraphs=["Seconds for each stage."], bars=bars)
+
+
+def _section(name: str, page: AnyPage) -> Section | None:
+    # whatever a stranger's code does, the page with all that fedhull has to say must be written
+    try:
+        made = SECTIONS[name](page)
+        # structs check types when they are converted, not when they are made
+        return None if made is None else msgspec.convert(msgspec.to_builtins(made), Section)
+    except Exception as problem:
+        # the error's own words may name files or values, and pages are shown around
+        return Section(
+            title=name,
+            paragraphs=[
+                f"The section {name!r} failed with {type(problem).__name__} and is left out. "
+                f"Update or remove the package that adds it."
+            ],
+        )

@@ -1,0 +1,131 @@
+"""Sections of other packages: shown after fedhull's own, as text, and harmless if they fail."""
+
+import json
+import sys
+
+import pytest
+from browser import Opened
+
+from fedhull.errors import InvalidInput
+from fedhull.registry import Registry
+from fedhull.report import sections as module
+from fedhull.report.content import Bar, Section, Table
+from fedhull.report.html import render, write_page
+from fedhull.report.sections import SECTIONS, sections, time
+
+HOSTILE = "<img src=x onerror='window.hacked = 1'></script><script>window.hacked = 1</script>"
+PACKAGE = f"""
+from fedhull.report.content import Bar, Section, Table
+
+HOSTILE = {HOSTILE!r}
+
+def roster(page):
+    return Section(
+        title="Roster " + HOSTILE,
+        paragraphs=[f"{{len(page.sites)}} sites", HOSTILE],
+        table=Table(columns=["site", HOSTILE], rows=[[s.name, HOSTILE] for s in page.sites]),
+        bars=[Bar(name=HOSTILE, value=2.0, text=HOSTILE), Bar(name="none", value=0, text="0")],
+    )
+
+def silent(page):
+    return None
+
+def broken(page):
+    raise LookupError("/home/somebody/rare.csv")
+
+def mistyped(page):
+    return Section(title="Numbers", paragraphs=[1, 2])
+
+def endless(page):
+    return {{"title": "Bars", "bars": [{{"name": "a", "value": float("nan"), "text": ""}}]}}
+"""
+ENTRIES = """[fedhull.sections]
+a-roster = visiting_sections:roster
+b-silent = visiting_sections:silent
+c-broken = visiting_sections:broken
+d-mistyped = visiting_sections:mistyped
+e-endless = visiting_sections:endless
+f-missing = visiting_sections:nowhere
+"""
+FAILING = ["c-broken", "d-mistyped", "e-endless", "f-missing"]
+
+
+@pytest.fixture
+def visitor(tmp_path, monkeypatch):
+    """An installed package with sections of its own."""
+    (tmp_path / "visiting_sections.py").write_text(PACKAGE)
+    described = tmp_path / "visiting_sections-1.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: visiting\nVersion: 1.0\n")
+    (described / "entry_points.txt").write_text(ENTRIES)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(module, "SECTIONS", Registry("section", "fedhull.sections"))
+    yield
+    sys.modules.pop("visiting_sections", None)
+
+
+@pytest.fixture(scope="session")
+def page(simulated):
+    return simulated.page("A study")
+
+
+def test_the_time_of_each_stage_is_a_section_of_fedhulls_own(page):
+    assert "time" in SECTIONS.names
+    assert SECTIONS["time"] is time
+    assert [bar.value for bar in time(page).bars] == list(page.seconds.values())
+
+
+def test_a_page_without_times_has_no_section_of_them(federated):
+    from fedhull.report.content import page_from_json
+
+    content = json.loads((federated["lab-a"] / "result.json").read_text())["report"]
+    assert sections(page_from_json(content, "it")) == []
+
+
+@pytest.mark.usefixtures("visitor")
+def test_sections_of_another_package_are_asked(page):
+    made = {section.title: section for section in sections(page)}
+    assert list(made) == [f"Roster {HOSTILE}", *FAILING, "Time"]
+    assert made[f"Roster {HOSTILE}"].paragraphs[0] == f"{len(page.sites)} sites"
+
+
+@pytest.mark.usefixtures("visitor")
+def test_a_section_that_fails_is_named_and_left_out(page):
+    made = {section.title: section.paragraphs for section in sections(page)}
+    for name, error in zip(
+        FAILING,
+        ["LookupError", "ValidationError", "ValidationError", "AttributeError"],
+        strict=True,
+    ):
+        assert made[name][0].startswith(f"The section {name!r} failed with {error} and is left out")
+    # the error's words stay where they were said
+    assert "rare.csv" not in render(page)
+
+
+def test_tables_and_bars_that_cannot_be_shown_are_refused():
+    with pytest.raises(InvalidInput, match="as the table has columns, 2, got 1"):
+        Table(columns=["a", "b"], rows=[["c"]])
+    for value in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(InvalidInput, match="a bar must have a length >= 0"):
+            Bar(name="a", value=value, text="")
+    assert Section(title="a") == Section(title="a", paragraphs=[], table=None, bars=[])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("visitor")
+def test_sections_are_shown_as_text_after_fedhulls_own(chromium, page, folder):
+    path = folder / "sections.html"
+    write_page(page, path)
+    opened = Opened(chromium, path)
+    assert opened.complaints() == []
+    assert opened.requests() == [path.as_uri()]
+    assert opened.run("window.hacked") is None
+    assert opened.run("document.images.length") == 0
+    assert opened.run("document.querySelector('main').lastElementChild.id") == "more"
+    titles = opened.run("[...document.querySelectorAll('#more h3')].map((h) => h.textContent)")
+    assert titles == [f"Roster {HOSTILE}", *FAILING, "Time"]
+    text = opened.run("document.querySelector('#more figure').textContent")
+    # title, paragraph, column, a row for each site, name and text of a bar
+    assert text.count(HOSTILE) == 5 + len(page.sites)
+    opened.resize(360, 800)
+    assert opened.run("document.documentElement.scrollWidth") <= 360
