@@ -73,6 +73,21 @@ def test_dragging_is_a_mobius_translation_that_keeps_the_grabbed_point_under_the
             )
 
 
+def test_a_classifier_that_the_script_does_not_know_is_shown_from_a_grid(
+    chromium, simulated, folder, monkeypatch
+):
+    monkeypatch.setattr("fedhull.report.regions.COMPUTED", ())
+    path = folder / "grid.html"
+    simulated.write_report(path, "A grid")
+    opened = Opened(chromium, path)
+    assert opened.complaints() == []
+    points = np.random.default_rng(2).uniform(-0.45, 0.45, (200, 2))
+    shown = opened.run("arguments[0].map(fedhull.probabilities)", points.tolist())
+    named = simulated.model.classes_[np.argmax(shown, axis=1)]
+    # the grid has cells: next to a boundary the middle of the cell decides
+    assert np.mean(named == simulated.model.predict(points)) > 0.95
+
+
 def test_distances_do_not_change_on_the_way(study):
     points = np.random.default_rng(1).uniform(-0.45, 0.45, (2, 2))
     study.drag((300, 300), (450, 350))

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fedhull.learn.model import model_to_json
 from fedhull.registry import name_of
 from fedhull.report.content import (
     CoordinatorPage,
@@ -25,6 +24,7 @@ from fedhull.report.parts import (
     passed,
     site_lines,
 )
+from fedhull.report.regions import shown_model
 from fedhull.report.testing import count_tests
 from fedhull.study.hulls.coordinator import HullOutcome
 from fedhull.study.hulls.holdings import HullHoldings
@@ -61,7 +61,7 @@ def hull_site_page(site: HullSite, bytes_up: int, bytes_down: int) -> SitePage:
     names = np.sort(model.classes_)
     return SitePage(
         **study_parts(study, session.n_sums),
-        model=model_to_json(model),
+        model=shown_model(model, study.geometry.curvature),
         hulls=[
             _hull(study, label, numbers.index(number_of[name]), bins) for label, name, bins in own
         ],
@@ -121,7 +121,7 @@ def outcome_parts(outcome: HullOutcome) -> dict[str, Any]:
         for label, column in zip(learned.labels, columns, strict=True)
     ]
     return study_parts(study, total.n_sums) | {
-        "model": model_to_json(outcome.model),
+        "model": shown_model(outcome.model, study.geometry.curvature),
         "hulls": shown,
         "shared_bin": _fullest_bin(outcome),
         "bytes_up": max(outcome.record.bytes_up.values()),
