@@ -104,6 +104,12 @@ def test_the_api_page_lists_exactly_the_public_names():
         assert result in returned, path
 
 
+def test_diagrams_are_of_the_kind_that_the_site_can_draw():
+    pages = (Path(__file__).parent.parent / "docs").glob("*.md")
+    kinds = {kind for page in pages for kind in re.findall(r"```mermaid\n(\w+)", page.read_text())}
+    assert kinds == {"flowchart"}, "docs/_static/mermaid/ORIGIN.txt says what others need"
+
+
 def test_importing_fedhull_loads_no_heavy_library():
     heavy = ["numba", "scipy", "matplotlib", "typer", "rich"]
     code = f"import fedhull, sys; print([m for m in {heavy} if m in sys.modules])"
