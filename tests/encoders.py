@@ -28,10 +28,11 @@ def encoder_draft(names, rounds=2, extra="") -> str:
 
 
 def make_cell_files(folder, names):
-    """A data file for each site, of different sizes."""
+    """A data file for each site, of different sizes, all of them whole batches: one compilation
+    serves them all."""
     files = {name: folder / f"{name}.npz" for name in names}
     for i, file in enumerate(files.values()):
-        np.savez(file, x=make_cells(40 + 9 * i, i).x, genes=np.array(GENES))
+        np.savez(file, x=make_cells(32 + 16 * i, i).x, genes=np.array(GENES))
     return files
 
 

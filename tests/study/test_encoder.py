@@ -102,8 +102,8 @@ def test_a_site_that_vanishes_is_left_out_of_that_round_and_all_later_ones(tmp_p
     late = step in ("confirm", "unmask", "publish")
     in_sum = [len(each.survivors) for each in outcome.rounds]
     assert in_sum == [3, 3 if late else 2, 2]
-    assert outcome.rounds[0].cells == 40 + 49 + 58
-    assert outcome.rounds[2].cells == 40 + 58
+    assert outcome.rounds[0].cells == 32 + 48 + 64
+    assert outcome.rounds[2].cells == 32 + 64
     assert outcome.record.failures == {"lab-b": "vanished"}
     invited = [asked for turn, kind, asked in engine.asked if (turn, kind) == (3, "advertise")]
     assert invited == [["lab-a", "lab-c"]]
