@@ -144,7 +144,10 @@ def test_reproduce_complexity_writes_figure_and_numbers(tmp_path):
         (["plan", "--clients", "3"], "--classes must be given"),
         (["simulate", "--dataset", "x", "--clients", "3", "--epsilon", "1"], "dataset must be"),
         (["simulate", "--dataset", "tree", "--clients", "3", "--epsilon", "0"], "epsilon must be"),
-        (["predict", "none.json", "none.csv"], "none.json cannot be read: No such file"),
+        (
+            ["predict", "none.json", "none.csv"],
+            "none.json cannot be read as a model: there is no such file",
+        ),
         (["report", "none.json"], "cannot be read"),
         (["keygen", "Lab A"], "name must be lower-case"),
         (["keygen", "lab-a", "--out", "/nowhere/at/all"], "No such file"),

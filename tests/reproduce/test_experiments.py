@@ -5,6 +5,7 @@ import json
 import pytest
 
 from fedhull.data.tree import make_tree
+from fedhull.progress import Progress
 from fedhull.reproduce import communication, labels, quantization, synthetic
 from fedhull.reproduce.accuracy import OLSSON, compare
 from fedhull.reproduce.catalogue import EXPERIMENTS, experiment
@@ -62,11 +63,11 @@ def test_believed_labels_are_right_until_somebody_switches_them():
 
 
 def test_progress_is_counted():
-    told = []
-    step = counted(lambda *news: told.append(news), 2)
+    heard = []
+    step = counted(heard.append, 2)
     step("one")
     step("two")
-    assert told == [(0, 2, "one"), (1, 2, "two")]
+    assert heard == [Progress("one", 0, 2), Progress("two", 1, 2)]
 
 
 def test_the_page_names_commit_versions_and_seed(tmp_path):
