@@ -1,5 +1,6 @@
 """Slow and independent answers to compare with: exact rationals, 50 digits, brute force."""
 
+import flint
 import mpmath
 import numpy as np
 from flint import fmpq
@@ -84,3 +85,7 @@ def reference_centroid(points: np.ndarray, weights: np.ndarray, curvature: float
             space = [s + w * 2 * v / (1 - square) for s, v in zip(space, x, strict=True)]
         norm = mpmath.sqrt(time**2 - k * mpmath.fdot(space, space))
         return [s / (time + norm) for s in space]
+
+
+def largest_prime_below(bound: int) -> int:
+    return next(n for n in range(bound - 1, 1, -1) if flint.fmpz(n).is_prime())

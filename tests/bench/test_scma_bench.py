@@ -5,6 +5,7 @@ from fedhull.bench.scma import (
     bare_flint,
     bench_decoding,
     bench_encoding,
+    bench_planes,
     growth,
     random_vector,
 )
@@ -15,9 +16,9 @@ from fedhull.codes.power_sums import power_sums, recover
 
 def test_both_sides_find_the_same_bins():
     field, vector = smallest_field(2**60), random_vector(150, 2**60)
-    sums = power_sums(list(vector), list(vector.values()), 304, field)
-    assert sorted(int(r) for r, _ in bare_flint(sums, field)) == sorted(vector)
-    assert recover(sums, N_BINS, 150, field) == dict(sorted(vector.items()))
+    sums = power_sums(list(vector), [list(vector.values())], [304], field)
+    assert sorted(int(r) for r, _ in bare_flint(sums[0], field)) == sorted(vector)
+    assert recover(sums, N_BINS, 150, field) == {j: (v,) for j, v in sorted(vector.items())}
 
 
 def test_rows_and_growth():
@@ -25,6 +26,8 @@ def test_rows_and_growth():
     assert [row.n for row in rows] == [50, 100, 200]
     assert 0 < growth(rows) < 3
     assert next(bench_encoding(10, 100)).peer == "NumPy × and %"
+    planes = list(bench_planes(50))
+    assert [row.what for row in planes] == [f"decode, {m} labels" for m in (100, 240, 1000)]
 
 
 def test_more_secrecy_costs_more_bytes():

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import largest_prime_below
 from scipy import stats
 
-from fedhull.codes.field import Field, largest_prime_below, smallest_field
+from fedhull.codes.field import Field, smallest_field
 from fedhull.errors import InvalidInput
 
-fields = st.sampled_from([2, 3, 5, 17, 31, 32, 61, 63, 64, 65, 90, 127]).map(
+fields = st.sampled_from([2, 3, 5, 17, 31, 32, 33, 53, 61, 62]).map(
     lambda bits: Field(largest_prime_below(1 << bits))
 )
 
@@ -44,7 +45,7 @@ def test_unpack_inverts_pack_at_the_announced_size(drawn):
 
 
 @pytest.mark.parametrize("n", [2**14 - 1, 2**14, 2**14 + 1, 2**15 + 5])
-@pytest.mark.parametrize("q", [5, 2**61 - 1, largest_prime_below(2**100)])
+@pytest.mark.parametrize("q", [5, 2**61 - 1, largest_prime_below(2**62)])
 def test_long_vectors_are_packed_as_one(q, n):
     field = Field(q)
     vector = field.uniform(n, np.random.default_rng(n).bytes)
@@ -65,7 +66,7 @@ def test_any_bytes_unpack_to_elements_or_are_refused(field, packed, n):
     assert field.pack(field.vector(values)) == packed
 
 
-@pytest.mark.parametrize("q", [5, 11, 101, largest_prime_below(2**64), largest_prime_below(2**100)])
+@pytest.mark.parametrize("q", [5, 11, 101, largest_prime_below(2**33), largest_prime_below(2**62)])
 def test_uniform_elements_pass_a_chi_square_test(q):
     field = Field(q)
     rng = np.random.default_rng(0)
@@ -82,13 +83,13 @@ def test_uniform_draws_as_much_as_it_needs():
     assert len(Field(2**5 - 1).uniform(1000, os.urandom)) == 1000
 
 
-@given(st.integers(1, 2**120))
+@given(st.integers(1, 2**61))
 def test_the_smallest_field_exceeds_the_bound_with_the_fewest_bits(bound):
     field = smallest_field(bound)
     assert field.q > bound
     assert field.bits == 2 or largest_prime_below(1 << (field.bits - 1)) <= bound
 
 
-def test_a_field_of_more_than_127_bits_is_refused():
-    with pytest.raises(InvalidInput, match="at most 127 are supported"):
-        smallest_field(2**127)
+def test_a_field_of_more_than_62_bits_is_refused():
+    with pytest.raises(InvalidInput, match="more than 62 bits; use a larger epsilon"):
+        smallest_field(2**62)

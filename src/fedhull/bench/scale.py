@@ -12,19 +12,21 @@ from fedhull.study.hulls.holdings import HullHoldings
 from fedhull.study.rehearsal import rehearse
 
 
-def bench_scale(clients: int, corners: int = 20, epsilon: float = 0.1) -> dict[str, Any]:
-    """Seconds of each step for one site and for the server, bytes, and memory, with two classes of
-    so many corners together at each site. Nobody shares work here: a site's seconds are the step's
+def bench_scale(
+    clients: int, corners: int = 20, classes: int = 2, epsilon: float = 0.1
+) -> dict[str, Any]:
+    """Seconds of each step for one site and for the server, bytes, and memory, with so many corners
+    in all classes together at each site. Nobody shares work here: a site's seconds are the step's
     seconds divided by the number of sites."""
-    study = draft_study(clients, classes=2, epsilon=epsilon, radius=0.95)
+    study = draft_study(clients, classes=classes, epsilon=epsilon, radius=0.95)
     rng = np.random.default_rng(0)
-    half = study.quantizer.n_bins // 2
+    share = study.quantizer.n_bins // classes
     holdings = {
         site_name(i): HullHoldings(
-            ["a", "b"],
+            list(range(classes)),
             [
-                (rng.choice(half, corners // 2, replace=False) + 1 + c * half).tolist()
-                for c in range(2)
+                (rng.choice(share, corners // classes, replace=False) + 1 + c * share).tolist()
+                for c in range(classes)
             ],
             points_held=corners,
             points_guarded=0,
@@ -42,7 +44,9 @@ def bench_scale(clients: int, corners: int = 20, epsilon: float = 0.1) -> dict[s
     return {
         "clients": clients,
         "corners": corners,
+        "labels": clients * classes,
         "label_code": outcome.study.coding.name,
+        "planes": outcome.study.coding.limbs.n_planes,
         "field_bits": outcome.study.coding.field.bits,
         "client_seconds": {step: seconds / clients for step, seconds in steps.items()},
         "client_total": sum(steps.values()) / clients,

@@ -1,7 +1,7 @@
 """Power sums and their decoding, against NumPy and against the bare FLINT calls."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import flint
@@ -9,12 +9,14 @@ import numpy as np
 
 from fedhull.bench.timing import Bar, Measurement, best_times
 from fedhull.codes.bose_chowla import BoseChowlaCode
+from fedhull.codes.coding import choose_coding
 from fedhull.codes.field import Field, smallest_field
 from fedhull.codes.power_sums import power_sums, recover
 
 FULL_SIZES = [1_000, 2_000, 4_000, 8_000, 10_000, 16_000]
 QUICK_SIZES = [1_000, 2_000]
 N_BINS = 10**9
+LABELS, PLANES_SIZE = (100, 240, 1_000), 10_000
 
 
 def bench_encoding(n_bins: int = 500, n_sums: int = 20_000) -> Iterator[Measurement]:
@@ -28,7 +30,7 @@ def bench_encoding(n_bins: int = 500, n_sums: int = 20_000) -> Iterator[Measurem
             np.multiply(chunk, np.uint64(value)) % modulus
 
     ours, numpy_pass = best_times(
-        lambda: power_sums(list(vector), list(vector.values()), n_sums, field),
+        lambda: power_sums(list(vector), [list(vector.values())], [n_sums], field),
         multiply_and_reduce,
         repeats=3,
     )
@@ -39,18 +41,46 @@ def bench_encoding(n_bins: int = 500, n_sums: int = 20_000) -> Iterator[Measurem
 def bench_decoding(
     sizes: list[int], advance: Callable[[int], None] = lambda n: None
 ) -> Iterator[Measurement]:
-    """The server's decoding, against FLINT's minimal polynomial and root finding by themselves."""
+    """The server's decoding of one plane, against FLINT's minimal polynomial and root finding by
+    themselves."""
     field = smallest_field(2**60)
     for n in sizes:
         vector = random_vector(n, 2**60)
-        sums = power_sums(list(vector), list(vector.values()), 2 * n + 4, field)
+        sums = power_sums(list(vector), [list(vector.values())], [2 * n + 4], field)
         ours, bare = best_times(
             lambda sums=sums, n=n: recover(sums, N_BINS, n, field),  # type: ignore[misc]
-            lambda sums=sums: bare_flint(sums, field),  # type: ignore[misc]
+            lambda sums=sums: bare_flint(sums[0], field),  # type: ignore[misc]
             repeats=1,
         )
         yield Measurement("decode", n, ours, "FLINT alone", bare, "× as long", Bar("≤", 1.3))
         advance(n)
+
+
+def bench_planes(
+    n: int, labels: Sequence[int] = LABELS, advance: Callable[[int], None] = lambda n: None
+) -> Iterator[Measurement]:
+    """From the sum to hulls in n bins with many labels, against as many bins with 20 labels."""
+    seconds = {m: _decoding_seconds(n, m, advance) for m in (20, *labels)}
+    for m in labels:
+        bar = Bar("≤", 3) if m == 240 else None
+        yield Measurement(
+            f"decode, {m} labels", n, seconds[m], "20 labels", seconds[20], "× as long", bar
+        )
+
+
+def _decoding_seconds(n: int, n_labels: int, advance: Callable[[int], None]) -> float:
+    """With two labels in each bin on average."""
+    coding = choose_coding(n_labels, N_BINS)
+    rng = np.random.default_rng(0)
+    bins = list(random_vector(n, 2))
+    hulls: dict[int, list[int]] = {}
+    for j in bins:
+        for label in rng.choice(n_labels, rng.integers(1, 4), replace=False).tolist():
+            hulls.setdefault(label, []).append(j)
+    sums = coding.encode(hulls, n)
+    (seconds,) = best_times(lambda: coding.hulls(coding.decode(sums, n)), repeats=1)
+    advance(n)
+    return seconds
 
 
 def bare_flint(sums: list[int], field: Field) -> list[Any]:

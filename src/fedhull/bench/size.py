@@ -8,6 +8,8 @@ from fedhull.codes.coding import choose_coding
 from fedhull.disc.quantize import Quantizer
 
 COHORTS = [3, 10, 100, 1000]
+# sites and classes that make 100, 240 and 1,000 labels
+MANY_LABELS = [(20, 5), (20, 12), (100, 10)]
 
 
 @dataclass(frozen=True)
@@ -15,7 +17,9 @@ class Sizes:
     """Bytes up for one client, of L alike."""
 
     clients: int
+    labels: int
     label_code: str
+    planes: int
     field_bits: int
     power_sums: int
     least: int
@@ -38,17 +42,18 @@ def bench_bytes(
     """
     n_bins = Quantizer(epsilon, radius).n_bins
     n_labels = classes * clients
-    coding = choose_coding(n_labels, n_bins)
+    coding = choose_coding(n_labels, n_bins, n_sites=clients)
     filled = min(clients * corners, n_bins)
-    spare = max(4, math.ceil(64 / (coding.field.bits - 1)))
     ways = _log2_binomial(n_bins, filled) + filled * math.log2(n_labels)
     return Sizes(
         clients,
+        n_labels,
         coding.name,
+        coding.limbs.n_planes,
         coding.field.bits,
-        coding.field.packed_size(2 * filled + spare),
+        coding.field.packed_size(coding.length(filled)),
         math.ceil(ways / 8),
-        coding.field.packed_size(n_bins),
+        coding.field.packed_size(n_bins * coding.limbs.n_planes),
         math.ceil(corners * (math.log2(n_bins) + math.log2(n_labels)) / 8),
     )
 

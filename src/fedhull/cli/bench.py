@@ -78,27 +78,34 @@ def scma(
     """Power sums and label codes against NumPy and bare FLINT."""
     from fedhull.bench.scma import (
         FULL_SIZES,
+        PLANES_SIZE,
         QUICK_SIZES,
         bench_decoding,
         bench_encoding,
         bench_label_codes,
+        bench_planes,
         growth,
     )
 
     sizes = QUICK_SIZES if quick else FULL_SIZES
     with progress_bar(quiet=json) as bar:
-        task = bar.add_task("Encoding and decoding", total=sum(sizes))
+        task = bar.add_task("Encoding and decoding", total=sum(sizes) + 4 * PLANES_SIZE)
         # once unmeasured, for the compiler
         list(bench_decoding([200]))
         encoding = list(bench_encoding())
         decoding = list(bench_decoding(sizes, lambda n: bar.advance(task, n)))
+        planes = list(
+            bench_planes(
+                sizes[-1] if quick else PLANES_SIZE, advance=lambda n: bar.advance(task, n)
+            )
+        )
         labels = bench_label_codes()
     exponent = growth(decoding)
     if json:
-        ratios = [row.to_json() for row in (*encoding, *decoding)]
+        ratios = [row.to_json() for row in (*encoding, *decoding, *planes)]
         print_json({"ratios": ratios, "decode_exponent": exponent, "label_codes": labels})
         return
-    out.print(_ratios([*encoding, *decoding]))
+    out.print(_ratios([*encoding, *decoding, *planes]))
     out.print(f"Decoding time grows as n^{exponent:.2f} (target: at most n^1.5)", highlight=False)
     for what, seconds in labels.items():
         out.print(f"Bose–Chowla, {what}: {seconds:.2f} s", highlight=False)
@@ -112,14 +119,18 @@ def bytes_up(
     json: JsonFlag = False,
 ) -> None:
     """Bytes a client sends, beside the minimum, the dense vector and no secrecy."""
-    from fedhull.bench.size import COHORTS, bench_bytes
+    from fedhull.bench.size import COHORTS, MANY_LABELS, bench_bytes
 
-    rows = [bench_bytes(n, classes, corners, epsilon) for n in COHORTS]
+    cohorts = [*((n, classes) for n in COHORTS), *MANY_LABELS]
+    rows = [bench_bytes(n, j, corners, epsilon) for n, j in cohorts]
     if json:
         print_json({"bytes_up_per_client": [row.to_json() for row in rows]})
         return
-    table = Table(title=f"Bytes up per client: {corners} corners, {classes} classes, ε = {epsilon}")
-    columns = ("clients", "label code", "bits", "power sums", "least", "dense", "in clear")
+    table = Table(title=f"Bytes up per client: {corners} corners, ε = {epsilon}")
+    columns = (
+        "clients", "labels", "label code", "planes", "bits", "power sums", "least", "dense",
+        "in clear",
+    )  # fmt: skip
     for column in columns:
         table.add_column(column, justify="right")
     for row in rows:
@@ -140,6 +151,7 @@ def scale(
         100,
     ],
     corners: Annotated[int, typer.Option(min=2, help="Corners of a site's hulls.")] = 20,
+    classes: Annotated[int, typer.Option(min=2, help="Classes of each site.")] = 2,
     json: JsonFlag = False,
 ) -> None:
     """Seconds, bytes and memory of a study against the number of sites, in one process."""
@@ -148,18 +160,20 @@ def scale(
     with err.status("Running studies") as status:
         if json:
             status.stop()
-        bench_scale(3, corners)  # once unmeasured, for the compiler
+        bench_scale(3, corners, classes)  # once unmeasured, for the compiler
         rows = []
         for n in clients:
             status.update(f"{n} sites")
-            rows.append(bench_scale(n, corners))
+            rows.append(bench_scale(n, corners, classes))
     if json:
         print_json({"scale": rows})
         return
     table = Table(title=f"One study, {corners} corners at each site")
     for column in (
         "sites",
+        "labels",
         "label code",
+        "planes",
         "bits",
         "a site, s",
         "server, s",
@@ -171,7 +185,9 @@ def scale(
     for row in rows:
         table.add_row(
             f"{row['clients']:,}",
+            f"{row['labels']:,}",
             row["label_code"],
+            str(row["planes"]),
             str(row["field_bits"]),
             f"{row['client_total']:.2f}",
             f"{row['server_seconds']:.2f}",

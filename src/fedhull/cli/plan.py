@@ -63,6 +63,8 @@ def plan(
         "labels": clients * classes,
         "label_code": study.coding.name,
         "label_code_reason": study.coding.reason,
+        "labels_that_may_meet": study.coding.code.most_labels,
+        "planes": study.coding.limbs.n_planes,
         "field_bits": study.coding.field.bits,
         "power_sums": study.sums_for(announced),
         "bytes_up_per_client": bytes_up(
@@ -80,7 +82,8 @@ def plan(
         f"A point moves by at most {epsilon / 2:g}.\n"
         f"Labels: {clients} sites × {classes} classes = {clients * classes}.\n"
         f"Label code: {study.coding.name}, because {study.coding.reason}.\n"
-        f"Field: a prime of {study.coding.field.bits} bits.\n"
+        f"{numbers['labels_that_may_meet']} labels may meet in one bin. A bin's value is "
+        f"{study.coding.limbs.n_planes} numbers modulo a prime of {study.coding.field.bits} bits.\n"
         f"Upload: if every site fills {corners} bins, each sends {numbers['power_sums']:,} masked "
         f"sums; with all messages {numbers['bytes_up_per_client']:,} bytes.\n"
         f"Bins shared by two hulls, if all bins were equally likely: about "

@@ -15,6 +15,7 @@ import flint
 from fedhull.disc.points import check_count
 from fedhull.errors import InvalidInput, UnknownLabelSum
 
+# The largest number that is factored: a part of p^h − 1.
 _MOST_BITS = 127
 # Taking m logarithms modulo a prime factor r of p^h − 1 costs about 2√(r·m) steps. Primes p that
 # cost more than a second or so are passed over for slightly larger ones, if there are any.
@@ -78,7 +79,7 @@ def _choose_prime(n_labels: int, h: int) -> int:
     p = n_labels
     for _ in range(_PRIMES_TRIED):
         p = next(n for n in range(p + 1, 2 * p + 2) if flint.fmpz(n).is_prime())
-        if (p**h).bit_length() > _MOST_BITS:
+        if _largest_part(p, h).bit_length() > _MOST_BITS:
             break
         steps = 2 * isqrt(max(_group_order_factors(p, h)) * n_labels)
         if steps <= _EASY_STEPS:
@@ -86,8 +87,9 @@ def _choose_prime(n_labels: int, h: int) -> int:
         best = min(best or (steps, p), (steps, p))
     if best is None:
         raise InvalidInput(
-            f"{n_labels} labels with h = {h} need a field of more than 2^{_MOST_BITS} elements; "
-            f"use a smaller h or fewer labels"
+            f"the code for {n_labels} labels with h = {h} would take too long to construct: a "
+            f"number of more than {_MOST_BITS} bits has to be factored; use the binary code, "
+            f"h = {h - 1} or h = {h + 1}"
         )
     if best[0] > _MOST_STEPS:
         raise InvalidInput(
@@ -95,6 +97,11 @@ def _choose_prime(n_labels: int, h: int) -> int:
             f"(about {best[0]:.0e} steps); use h = {h - 1} or h = {h + 1}"
         )
     return best[1]
+
+
+def _largest_part(p: int, h: int) -> int:
+    """The largest of the cyclotomic parts of p^h − 1, Φ_h(p)."""
+    return int(flint.fmpz_poly.cyclotomic(h)(p))
 
 
 @lru_cache(maxsize=256)

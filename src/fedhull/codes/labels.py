@@ -41,7 +41,12 @@ class BinaryCode:
         """Positions of the bits that are set."""
         if not 0 <= total < 1 << len(self.codes):
             raise UnknownLabelSum(f"{total} is no sum of {len(self.codes)} different labels")
-        return tuple(i for i in range(len(self.codes)) if total >> i & 1)
+        labels = []
+        while total:
+            lowest = total & -total
+            labels.append(lowest.bit_length() - 1)
+            total ^= lowest
+        return tuple(labels)
 
 
 class ListedCode:
@@ -73,36 +78,3 @@ class ListedCode:
             raise UnknownLabelSum(
                 f"{total} is no sum of at most {self.most_labels} different labels"
             ) from None
-
-
-class CountedCode:
-    """A B_h code that notices when more than h labels have met: each label also adds 1 to a count.
-
-    The label a becomes M + a, where M exceeds every sum of at most h labels of the code inside. In
-    total = M·count + sum, up to h labels leave the count exact and the sum decodable; more than h
-    make ⌊total/M⌋ larger than h whatever the sum carries over. So too many labels are always
-    noticed, with no probability of error at all, at a price of about log2(number of labels) bits.
-
-    >>> code = CountedCode(ListedCode([1, 3, 7, 12], h=2))
-    >>> code.decode(code.codes[0] + code.codes[3])
-    (0, 3)
-    """
-
-    def __init__(self, inner: LabelCode):
-        self._inner = inner
-        self.most_labels = inner.most_labels
-        self._unit = sum(sorted(inner.codes)[-inner.most_labels :]) + 1
-        self.codes = [self._unit + code for code in inner.codes]
-
-    def decode(self, total: int) -> tuple[int, ...]:
-        """Positions of the labels; UnknownLabelSum if more than h met, one twice, or none fit."""
-        count, rest = divmod(total, self._unit)
-        if count > self.most_labels:
-            raise UnknownLabelSum(
-                f"more than {self.most_labels} labels met in one bin, more than the label code can "
-                f"tell apart; use a code with a larger h, the binary code, or a smaller epsilon"
-            )
-        labels = self._inner.decode(rest)
-        if len(labels) != count or len(set(labels)) != count:
-            raise UnknownLabelSum(f"{total} is no sum of at most {self.most_labels} labels")
-        return labels

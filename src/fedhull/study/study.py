@@ -4,7 +4,6 @@ Whatever can be chosen has its name, its rule and its default here and nowhere e
 `plan` and the command line take them from here.
 """
 
-import math
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
@@ -121,8 +120,9 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
     @cached_property
     def coding(self) -> Coding:
         """The label code and field: `classes` labels for every site on the roster."""
-        n_labels = self.labels.classes * len(self.clients)
-        return choose_coding(n_labels, self.quantizer.n_bins, self.labels.code)
+        n_sites = len(self.clients)
+        n_labels = self.labels.classes * n_sites
+        return choose_coding(n_labels, self.quantizer.n_bins, self.labels.code, n_sites)
 
     def place_of(self, label: int) -> int:
         """The place in the secret order that a label belongs to, from 0."""
@@ -137,15 +137,13 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
         """The largest number of power sums that sites can agree on."""
         return self.sums_for(announced_bins(self.protocol.most_bins) * len(self.clients))
 
-    @property
-    def spare_sums(self) -> int:
-        """How many sums more than a decoder needs: as set, and so many that nonsense passes for a
-        vector with a probability of about 2^−64 at most."""
-        return max(self.protocol.spare_sums, math.ceil(64 / (self.coding.field.bits - 1)))
-
     def sums_for(self, most_nonempty: int) -> int:
         """How many power sums determine, and check, a vector with this many non-empty bins."""
-        return 2 * most_nonempty + self.spare_sums
+        return self.coding.length(most_nonempty, self.protocol.spare_sums)
+
+    def most_nonempty(self, n_sums: int) -> int:
+        """The inverse of `sums_for`: how many non-empty bins so many sums are for."""
+        return (n_sums - self.sums_for(0)) // (self.sums_for(1) - self.sums_for(0))
 
 
 class Encoder(Part, frozen=True, kw_only=True):

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedhull.codes.field import Field
-from fedhull.codes.power_sums import power_sums, recover
 from fedhull.errors import InvalidInput, UnknownLabelSum
 from fedhull.protocol.keys import Randomness
 from fedhull.study.study import Study, announced_bins
@@ -14,7 +13,7 @@ from fedhull.study.study import Study, announced_bins
 
 @dataclass(frozen=True)
 class HullTotal:
-    """What the server learns: the sum of the survivors' label vectors, and the hulls in it."""
+    """What the server learns: in each bin the sum of the survivors' label codes, and the hulls."""
 
     vector: dict[int, int]
     hulls: dict[int, list[int]]
@@ -41,7 +40,7 @@ class HullSummation:
     @property
     def lengths(self) -> tuple[int, int]:
         """From the spare sums alone to those for the most bins."""
-        return self.study.spare_sums, self.study.most_sums
+        return self.study.sums_for(0), self.study.most_sums
 
     def accepts(self, announced: int) -> bool:
         """Up to the study's most bins."""
@@ -53,12 +52,13 @@ class HullSummation:
 
     def open(self, total: np.ndarray, survivors: list[str], participants: int) -> HullTotal:
         """The label vector, and the hulls in it."""
-        study = self.study
-        most = (len(total) - study.spare_sums) // 2
-        vector = recover(self.field.to_ints(total), study.quantizer.n_bins, most, self.field)
-        hulls = study.coding.hulls(vector)
+        coding = self.study.coding
+        most, spare = self.study.most_nonempty(len(total)), self.study.protocol.spare_sums
+        vector = coding.decode(self.field.to_ints(total), most, spare)
+        hulls = coding.hulls(vector)
         self._check_labels(hulls, len(survivors), participants)
-        return HullTotal(vector, hulls, survivors, len(total))
+        codes = {j: coding.limbs.join(planes)[1] for j, planes in vector.items()}
+        return HullTotal(codes, hulls, survivors, len(total))
 
     def _check_labels(
         self, hulls: Mapping[int, list[int]], survivors: int, participants: int
@@ -94,11 +94,10 @@ class HullContribution:
 
     def vector(self, labels: list[int], length: int) -> np.ndarray:
         """The power sums of the label vector."""
-        coding = self._study.coding
-        vector = coding.vector(dict(zip(labels, self._hulls, strict=True)))
-        return coding.field.vector(
-            power_sums(list(vector), list(vector.values()), length, coding.field)
-        )
+        study, coding = self._study, self._study.coding
+        hulls = dict(zip(labels, self._hulls, strict=True))
+        most, spare = study.most_nonempty(length), study.protocol.spare_sums
+        return coding.field.vector(coding.encode(hulls, most, spare))
 
 
 def _checked_hulls(study: Study, hulls: Sequence[Sequence[int]]) -> list[list[int]]:
