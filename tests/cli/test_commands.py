@@ -88,7 +88,7 @@ def test_plan_reads_a_sites_own_points():
 
 def test_plan_names_the_label_code_and_why():
     run = fedhull("plan", "--clients", "3", "--classes", "2", "--epsilon", "0.1")
-    assert "Label code: binary, because the binary code cannot fail" in run.stdout
+    assert "Label code: pairs, because it cannot fail" in run.stdout
     many = fedhull("plan", "--clients", "100", "--classes", "4", "--json")
     assert json.loads(many.stdout)["label_code"].startswith("bose-chowla:")
     forced = fedhull("plan", "--clients", "5", "--classes", "4", "--label-code", "bose-chowla:3")
@@ -111,7 +111,7 @@ def test_keygen_writes_a_private_file_once(tmp_path):
 
 def test_bench_bytes_compares_four_ways():
     rows = json.loads(fedhull("bench", "bytes", "--json").stdout)["bytes_up_per_client"]
-    assert [row["clients"] for row in rows] == [3, 10, 100, 1000]
+    assert [row["labels"] for row in rows] == [6, 20, 200, 2000, 100, 240, 1000]
     for row in rows:
         assert row["clear"] < row["least"] < row["power_sums"] < row["dense"]
 

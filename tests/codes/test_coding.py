@@ -6,21 +6,32 @@ from hypothesis import strategies as st
 
 from fedhull.codes.coding import choose_coding
 from fedhull.codes.limbs import choose_limbs
+from fedhull.codes.planes import PlaneCoding
 from fedhull.errors import DecodingError, InvalidInput, UnknownLabelSum
 
-CODINGS = [
-    choose_coding(6, 10**5),
+PAIRS = [choose_coding(6, 10**5), choose_coding(240, 300), choose_coding(1000, 2**50)]
+PLANES = [
+    choose_coding(6, 10**5, "binary"),
     choose_coding(40, 10**5, "binary"),
     choose_coding(40, 10**9, "bose-chowla:6"),
-    choose_coding(240, 10**5),
-    choose_coding(1000, 2**61, "binary"),
+    choose_coding(240, 10**5, "binary"),
+    choose_coding(1000, 2**61),
     choose_coding(240, 300, "bose-chowla:6"),
 ]
+CODINGS = PAIRS + PLANES
+
+
+def n_labels(coding):
+    return len(coding.label_code.codes) if isinstance(coding, PlaneCoding) else coding.n_labels
+
+
+def named(coding):
+    return f"{coding.name}-{n_labels(coding)}"
 
 
 def hulls_over(coding, most_labels, data):
     labels = data.draw(
-        st.sets(st.integers(0, len(coding.code.codes) - 1), min_size=1, max_size=most_labels)
+        st.sets(st.integers(0, n_labels(coding) - 1), min_size=1, max_size=most_labels)
     )
     return {
         label: sorted(data.draw(st.sets(st.integers(1, 30), min_size=1, max_size=9)))
@@ -28,7 +39,7 @@ def hulls_over(coding, most_labels, data):
     }
 
 
-@given(st.sampled_from(CODINGS), st.data())
+@given(st.sampled_from(PLANES), st.data())
 @settings(max_examples=100)
 def test_hulls_inverts_vector(coding, data):
     # at most six labels, so that no code is asked for more than it can do
@@ -44,37 +55,55 @@ def test_hulls_inverts_vector(coding, data):
 def test_hulls_survive_the_way_through_the_sum(coding, slack, spare, data):
     hulls = hulls_over(coding, 6, data)
     parts = [dict(list(hulls.items())[i::3]) for i in range(3)]
-    most = sum(len({j for bins in part.values() for j in bins}) for part in parts) + slack
+    most = sum(map(len, hulls.values())) + slack
     sums = [coding.encode(part, most, spare) for part in parts]
     total = [sum(column) % coding.field.q for column in zip(*sums, strict=True)]
     assert len(total) == coding.length(most, spare)
-    assert coding.hulls(coding.decode(total, most, spare)) == hulls
+    assert coding.decode(total, most, spare) == hulls
 
 
 @given(st.sampled_from(CODINGS), st.data())
 @settings(max_examples=150)
 def test_damaged_sums_are_refused_whichever_plane_they_are_of(coding, data):
     hulls = hulls_over(coding, 6, data)
-    most = len({j for bins in hulls.values() for j in bins})
+    most = sum(map(len, hulls.values()))
     sums = coding.encode(hulls, most)
     place = data.draw(st.integers(0, len(sums) - 1))
     sums[place] = (sums[place] + data.draw(st.integers(1, coding.field.q - 1))) % coding.field.q
     with pytest.raises(DecodingError):
-        coding.hulls(coding.decode(sums, most))
+        coding.decode(sums, most)
 
 
-@pytest.mark.parametrize("coding", CODINGS, ids=lambda coding: coding.name)
+@pytest.mark.parametrize("coding", CODINGS, ids=named)
 def test_nonsense_passes_with_a_probability_of_at_most_one_in_2_to_the_64(coding):
-    assert (coding.field.q - 1) ** coding.checks >= 2 ** (64 - coding.checks)
-    assert coding.checks * (coding.field.bits - 1) >= 64
+    # of n corners in one plane, n or 2n sums are needed, and p_0 for pairs; the others are checks
+    needed = {1: 1, 2: 2}[coding.length(1) - coding.length(0)] if coding.planes == 1 else 2
+    checks = coding.length(10) - 10 * needed - (coding.name == "pairs")
+    if coding.planes > 1:
+        checks = coding.checks
+    assert checks * (coding.field.bits - 1) >= 64
 
 
-@pytest.mark.parametrize("coding", CODINGS, ids=lambda coding: coding.name)
+@pytest.mark.parametrize("coding", PLANES, ids=named)
 def test_no_sum_wraps_around_even_if_all_labels_meet(coding):
-    m = len(coding.code.codes)
+    m = n_labels(coding)
     planes = coding.vector({label: [1] for label in range(m)})[1]
     assert all(value < coding.field.q for value in planes)
-    assert coding.limbs.join(planes) == (m, sum(coding.code.codes))
+    assert coding.limbs.join(planes) == (m, sum(coding.label_code.codes))
+
+
+@pytest.mark.parametrize("coding", [c for c in CODINGS if c.most_labels == n_labels(c)], ids=named)
+def test_all_labels_may_meet_in_one_bin(coding):
+    hulls = {label: [7, 8] for label in range(n_labels(coding))}
+    most = 2 * len(hulls)
+    assert coding.decode(coding.encode(hulls, most), most) == hulls
+
+
+def test_a_coding_of_pairs_gives_every_corner_a_number_of_its_own():
+    coding = choose_coding(7, 11)
+    numbers = [coding.code(label, j) for j in range(1, 12) for label in range(7)]
+    assert numbers == list(range(1, 78))
+    assert max(numbers) < coding.field.q
 
 
 @given(st.integers(1, 3000), st.integers(1, 4000), st.booleans(), st.data())
@@ -94,35 +123,42 @@ def test_cut_codes_join_to_their_sum(n_labels, code_bits, disjoint, data):
 
 
 def test_too_many_labels_in_a_bin_are_reported_with_the_remedy():
-    with pytest.raises(UnknownLabelSum, match="larger h, the binary code, or a smaller epsilon"):
-        CODINGS[2].hulls(CODINGS[2].vector({label: [7] for label in range(7)}))
+    with pytest.raises(UnknownLabelSum, match="'pairs', a larger h or a smaller epsilon"):
+        PLANES[2].hulls(PLANES[2].vector({label: [7] for label in range(7)}))
 
 
-def test_a_label_that_comes_twice_is_noticed():
-    for coding in CODINGS:
-        one = coding.vector({1: [7]})[7]
-        with pytest.raises(UnknownLabelSum):
-            coding.hulls({7: tuple(2 * value for value in one)})
+@pytest.mark.parametrize("coding", CODINGS, ids=named)
+def test_a_corner_that_comes_twice_is_noticed(coding):
+    sums = [coding.encode({1: bins}, 4) for bins in ([7, 8], [8, 9])]
+    total = [sum(column) % coding.field.q for column in zip(*sums, strict=True)]
+    with pytest.raises(DecodingError):
+        coding.decode(total, 4)
 
 
-@pytest.mark.parametrize("n_labels", [2, 20, 61, 62, 100, 240, 500])
-def test_auto_takes_a_code_that_cannot_fail_for_up_to_500_labels(n_labels):
-    coding = choose_coding(n_labels, 10**5)
-    assert coding.name == "binary"
-    assert coding.code.most_labels == n_labels
+@pytest.mark.parametrize("coding", CODINGS, ids=named)
+def test_more_corners_than_announced_are_refused(coding):
+    sums = coding.encode({1: [7, 8, 9, 10]}, 3)
+    with pytest.raises(DecodingError, match="than it had announced"):
+        coding.decode(sums, 3)
+
+
+@pytest.mark.parametrize("m", [2, 20, 61, 62, 100, 240, 500, 5000])
+def test_auto_takes_a_coding_that_cannot_fail_and_sends_least(m):
+    coding = choose_coding(m, 10**5)
+    assert coding.name == "pairs"
+    assert coding.most_labels == m
     assert "cannot fail" in coding.reason
+    binary = choose_coding(m, 10**5, "binary")
+    sizes = [c.field.packed_size(c.length(1000)) for c in (coding, binary)]
+    assert sizes[0] < sizes[1]
 
 
-def test_auto_takes_the_shorter_code_beyond():
-    few_sites = choose_coding(1000, 10**9, n_sites=5)
-    assert few_sites.name.startswith("bose-chowla:")
-    assert few_sites.code.most_labels >= 5
-    assert "stops with an error" in few_sites.reason
-    binary = choose_coding(1000, 10**9, "binary", n_sites=5)
-    size = [c.field.packed_size(c.length(500)) for c in (few_sites, binary)]
-    assert size[0] < size[1]
-    # a code in which as many labels as there are sites can meet would be longer than the binary one
-    assert choose_coding(1000, 10**9, n_sites=100).name == "binary"
+def test_auto_takes_the_binary_code_where_bins_and_labels_cannot_be_numbered_together():
+    coding = choose_coding(1000, 2**61)
+    assert coding.name == "binary"
+    assert coding.most_labels == 1000
+    with pytest.raises(InvalidInput, match="too many for the label code 'pairs'"):
+        choose_coding(1000, 2**61, "pairs")
 
 
 def test_bose_chowla_is_shorter_than_binary_for_many_labels():

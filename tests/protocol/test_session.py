@@ -18,7 +18,6 @@ from parties import (
 )
 from scipy import stats
 
-from fedhull.codes.power_sums import power_sums
 from fedhull.errors import (
     BadIdentity,
     BelowThreshold,
@@ -97,14 +96,8 @@ def test_clients_may_vanish_at_several_steps(drops, seed):
 
 def test_vanished_clients_leave_no_trace_in_the_sum():
     server, engine, clients, hulls = make_parties(5, vanish={"upload": ["site-c"]})
-    vector = drive(server, engine).vector
-    coding = server.study.coding
-    expected: Counter = Counter()
-    for name in set(clients) - {"site-c"}:
-        expected.update(
-            coding.vector(dict(zip(clients[name].label_of_class, hulls[name], strict=True)))
-        )
-    assert vector == dict(expected)
+    decoded = drive(server, engine).hulls
+    assert decoded == expected_hulls(clients, hulls, set(clients) - {"site-c"})
 
 
 def test_the_result_reaches_everybody_who_uploaded():
@@ -206,8 +199,8 @@ def test_an_upload_looks_uniform_when_all_others_but_one_collude_with_the_server
     assert looks_uniform(values, field.q)
     # and the test is about the right thing: without the last mask, the sums lie bare
     bare, client, hulls, n = unmasked[-1]
-    vector = study.coding.vector(dict(zip(client.label_of_class, hulls["site-a"], strict=True)))
-    assert bare == power_sums(list(vector), list(vector.values()), n, field)
+    sent = dict(zip(client.label_of_class, hulls["site-a"], strict=True))
+    assert bare == study.coding.encode(sent, study.corners_for(n), study.protocol.spare_sums)
 
 
 def test_which_client_holds_which_labels_is_independent_of_who_it_is():

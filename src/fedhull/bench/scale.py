@@ -46,7 +46,7 @@ def bench_scale(
         "corners": corners,
         "labels": clients * classes,
         "label_code": outcome.study.coding.name,
-        "planes": outcome.study.coding.limbs.n_planes,
+        "planes": outcome.study.coding.planes,
         "field_bits": outcome.study.coding.field.bits,
         "client_seconds": {step: seconds / clients for step, seconds in steps.items()},
         "client_total": sum(steps.values()) / clients,

@@ -77,8 +77,9 @@ def _decoding_seconds(n: int, n_labels: int, advance: Callable[[int], None]) -> 
     for j in bins:
         for label in rng.choice(n_labels, rng.integers(1, 4), replace=False).tolist():
             hulls.setdefault(label, []).append(j)
-    sums = coding.encode(hulls, n)
-    (seconds,) = best_times(lambda: coding.hulls(coding.decode(sums, n)), repeats=1)
+    corners = sum(map(len, hulls.values()))
+    sums = coding.encode(hulls, corners)
+    (seconds,) = best_times(lambda: coding.decode(sums, corners), repeats=1)
     advance(n)
     return seconds
 

@@ -42,18 +42,18 @@ def bench_bytes(
     """
     n_bins = Quantizer(epsilon, radius).n_bins
     n_labels = classes * clients
-    coding = choose_coding(n_labels, n_bins, n_sites=clients)
+    coding, vector = (choose_coding(n_labels, n_bins, wish) for wish in ("auto", "binary"))
     filled = min(clients * corners, n_bins)
     ways = _log2_binomial(n_bins, filled) + filled * math.log2(n_labels)
     return Sizes(
         clients,
         n_labels,
         coding.name,
-        coding.limbs.n_planes,
+        coding.planes,
         coding.field.bits,
         coding.field.packed_size(coding.length(filled)),
         math.ceil(ways / 8),
-        coding.field.packed_size(n_bins * coding.limbs.n_planes),
+        vector.field.packed_size(n_bins * vector.planes),
         math.ceil(corners * (math.log2(n_bins) + math.log2(n_labels)) / 8),
     )
 

@@ -21,7 +21,7 @@ def plan(
     curvature: Annotated[float, typer.Option(help="k; the space has curvature −k.")] = default_of(
         "curvature"
     ),
-    label_code: Annotated[str, typer.Option(help="auto, binary or bose-chowla:H.")] = default_of(
+    label_code: Annotated[str, typer.Option(help="auto, pairs, binary or bose-chowla:H.")] = default_of(
         "label_code"
     ),
     corners: Annotated[
@@ -41,7 +41,7 @@ def plan(
 ) -> None:
     """Say what a study would send: bins, label code and why, bytes, and what would leave a site."""
     from fedhull.protocol.sizes import bytes_up
-    from fedhull.study.study import announced_bins
+    from fedhull.study.study import announced_corners
 
     x = y = None
     if data is not None:
@@ -55,16 +55,16 @@ def plan(
         label_code=label_code, guard=guard,
     )  # fmt: skip
     own = {} if x is None else _own_hulls(study, x, y)
-    corners = own.get("bins_filled", corners)
-    announced = clients * announced_bins(corners)
+    corners = own.get("points_sent", corners)
+    announced = clients * announced_corners(corners)
     filled, n_bins = clients * corners, study.quantizer.n_bins
     numbers = {
         "bins": n_bins,
         "labels": clients * classes,
         "label_code": study.coding.name,
         "label_code_reason": study.coding.reason,
-        "labels_that_may_meet": study.coding.code.most_labels,
-        "planes": study.coding.limbs.n_planes,
+        "labels_that_may_meet": study.coding.most_labels,
+        "planes": study.coding.planes,
         "field_bits": study.coding.field.bits,
         "power_sums": study.sums_for(announced),
         "bytes_up_per_client": bytes_up(
@@ -83,7 +83,7 @@ def plan(
         f"Labels: {clients} sites × {classes} classes = {clients * classes}.\n"
         f"Label code: {study.coding.name}, because {study.coding.reason}.\n"
         f"{numbers['labels_that_may_meet']} labels may meet in one bin. A bin's value is "
-        f"{study.coding.limbs.n_planes} numbers modulo a prime of {study.coding.field.bits} bits.\n"
+        f"{study.coding.planes} numbers modulo a prime of {study.coding.field.bits} bits.\n"
         f"Upload: if every site fills {corners} bins, each sends {numbers['power_sums']:,} masked "
         f"sums; with all messages {numbers['bytes_up_per_client']:,} bytes.\n"
         f"Bins shared by two hulls, if all bins were equally likely: about "

@@ -44,7 +44,7 @@ def simulate(
     guard: Annotated[
         str, typer.Option(help="none, or parts joined by +: edit, trim:F, or one you installed.")
     ] = default_of("guard"),
-    label_code: Annotated[str, typer.Option(help="auto, binary or bose-chowla:H.")] = default_of(
+    label_code: Annotated[str, typer.Option(help="auto, pairs, binary or bose-chowla:H.")] = default_of(
         "label_code"
     ),
     partition: Annotated[

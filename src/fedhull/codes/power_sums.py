@@ -25,10 +25,12 @@ from fedhull.codes.roots import find_roots
 from fedhull.errors import SyndromeUndecodable
 
 # What an honest sum can be undone by, in the order of likelihood.
-_CAUSES = (
+CAUSES = (
     "a message was damaged or came from another study, a site filled more bins than it had "
     "announced, or the masks do not cancel because the sites disagree on who takes part"
 )
+# Sums that belong to nothing pass for the sums of something with a probability of at most 2^−64.
+CHECK_BITS = 64
 Planes = Sequence[Sequence[int]]
 
 
@@ -66,16 +68,16 @@ def recover(sums: Planes, n_bins: int, most: int, field: Field) -> dict[int, tup
     n = locator.degree()
     if n > most:
         raise SyndromeUndecodable(
-            f"the sums fit no vector with at most {most} non-empty bins: {_CAUSES}"
+            f"the sums fit no vector with at most {most} non-empty bins: {CAUSES}"
         )
     bins = find_roots(locator, field.q)
     if len(bins) != n or not all(1 <= j <= n_bins for j in bins):
         raise SyndromeUndecodable(
-            f"the sums point to places that are none of the {n_bins} bins: {_CAUSES}"
+            f"the sums point to places that are none of the {n_bins} bins: {CAUSES}"
         )
     values = _values(sums, bins, locator, ring)
     if 0 in values[0]:
-        raise SyndromeUndecodable(f"the sums have a bin with nothing in it: {_CAUSES}")
+        raise SyndromeUndecodable(f"the sums have a bin with nothing in it: {CAUSES}")
     return dict(sorted(zip(bins, zip(*values, strict=True), strict=True)))
 
 
@@ -84,7 +86,7 @@ def _values(sums: Planes, bins: list[int], locator: Any, ring: Any) -> list[list
     rest of that product must be zero as far as there are sums."""
     n = len(bins)
     if n == 0 and any(any(plane) for plane in sums):
-        raise SyndromeUndecodable(f"the sums do not fit the vector found in them: {_CAUSES}")
+        raise SyndromeUndecodable(f"the sums do not fit the vector found in them: {CAUSES}")
     if n == 0:
         return [[] for _ in sums]
     reversed_locator = ring(locator.coeffs()[::-1])
@@ -93,7 +95,7 @@ def _values(sums: Planes, bins: list[int], locator: Any, ring: Any) -> list[list
     for plane in sums:
         product = _padded(reversed_locator.mul_low(ring(list(plane)), len(plane)), len(plane))
         if any(product[n:]):
-            raise SyndromeUndecodable(f"the sums do not fit the vector found in them: {_CAUSES}")
+            raise SyndromeUndecodable(f"the sums do not fit the vector found in them: {CAUSES}")
         tops = ring(product[n - 1 :: -1]).multipoint_evaluate(bins)
         values.append([int(top * slope) for top, slope in zip(tops, slopes, strict=True)])
     return values

@@ -99,7 +99,7 @@ def study_parts(study: Study, n_sums: int) -> dict[str, Any]:
             "guard": name_of(learning.guard),
             "grouping": name_of(learning.grouping),
             "method": name_of(learning.method),
-            "label code": f"{coding.name}, {coding.field.bits} bits",
+            "label code": f"{coding.name}, {coding.planes} × {coding.field.bits} bits",
             "threshold": f"{study.threshold} of {len(study.clients)} sites",
         },
         "sums": Sums(
@@ -107,7 +107,7 @@ def study_parts(study: Study, n_sums: int) -> dict[str, Any]:
             field_bits=coding.field.bits,
             modulus=str(coding.field.q),
             label_code=coding.name,
-            labels=len(coding.code.codes),
+            labels=study.labels.classes * len(study.clients),
         ),
     }
 
@@ -149,16 +149,16 @@ def _hull(study: Study, label: int, column: int, bins: list[int]) -> Hull:
 
 
 def _fullest_bin(outcome: HullOutcome) -> SharedBin:
-    """The bin where most labels meet: it shows best how sums of codes are taken apart."""
+    """The bin where most labels meet: it shows best how the sum is taken apart."""
     labels_in: dict[int, list[int]] = {}
     for label, bins in sorted(outcome.total.hulls.items()):
         for j in bins:
             labels_in.setdefault(j, []).append(label)
     fullest = max(sorted(labels_in), key=lambda j: len(labels_in[j]))
-    codes = outcome.study.coding.code.codes
+    codes = [outcome.study.coding.code(label, fullest) for label in labels_in[fullest]]
     return SharedBin(
         bin=str(fullest),
-        value=str(outcome.total.vector[fullest]),
+        value=str(sum(codes)),
         labels=labels_in[fullest],
-        codes=[str(codes[label]) for label in labels_in[fullest]],
+        codes=list(map(str, codes)),
     )

@@ -18,6 +18,11 @@ def _step(picture: str, title: str, words: str, *facts: tuple[str, str]) -> dict
     return {"picture": picture, "title": title, "words": words, "facts": facts}
 
 
+def _is_set(page: AnyHullPage) -> bool:
+    """Whether hulls travelled as a set of numbers, or else as a vector of label codes."""
+    return page.sums.label_code == "pairs"
+
+
 def _hull(page: AnyHullPage) -> dict[str, Any]:
     facts = []
     if isinstance(page, SitePage):
@@ -55,13 +60,18 @@ def _bins(page: AnyHullPage) -> dict[str, Any]:
 
 def _codes(page: AnyHullPage) -> dict[str, Any]:
     sums = page.sums
+    then = (
+        "Each corner becomes one number, which names its bin and the label of its hull. To the "
+        "protocol a site is the set of these numbers."
+        if _is_set(page)
+        else "A label has a code, a number chosen so that sums of codes can be taken apart again. "
+        "A site writes the code of a hull's label into each of the hull's bins."
+    )
     return _step(
         "codes",
         "Each hull gets a secret label",
-        "The sites agree on a random order among themselves, hidden from the server, and each "
-        "takes the labels of its place in that order. A label has a code, a number chosen so that "
-        "sums of codes can be taken apart again. A site writes the code of a hull's label into "
-        "each of the hull's bins.",
+        f"The sites agree on a random order among themselves, hidden from the server, and each "
+        f"takes the labels of its place in that order. {then}",
         (f"{sums.labels:,}", "labels for all sites"),
         (sums.label_code, "label code"),
     )
@@ -72,12 +82,18 @@ def _sums(page: AnyHullPage) -> dict[str, Any]:
     if page.bytes_up is not None:
         whose = "sent by you" if isinstance(page, SitePage) else "the most any site sent"
         facts.append((size(page.bytes_up), f"{whose}, in all steps together"))
+    first = (
+        "A site does not send its numbers but their power sums: their sum, the sum of their "
+        "squares, of their cubes, and so on, each modulo a prime."
+        if _is_set(page)
+        else "Nearly all bins are empty, so a site sends a few power sums of its vector instead of "
+        "the vector."
+    )
     return _step(
         "sums",
         "Masked sums travel, once",
-        "Nearly all bins are empty, so a site sends a few power sums of its vector instead of the "
-        "vector. To each it adds masks that look random and cancel only in the sum over all sites. "
-        "Shares of the masks' keys let the others finish if a site vanishes.",
+        f"{first} To each it adds masks that look random and cancel only in the sum over all "
+        f"sites. Shares of the masks' keys let the others finish if a site vanishes.",
         *facts,
     )
 
@@ -90,12 +106,18 @@ def _decoded(page: AnyHullPage) -> dict[str, Any]:
             (f"{len({b for hull in page.hulls for b in hull.bins}):,}", "bins that are not empty"),
             (f"{len(page.hulls):,}", "hulls, known by their labels"),
         ]
+    found = (
+        "As many power sums as there are numbers determine them all; each names a bin and a label, "
+        "and bins with the same label are one hull."
+        if _is_set(page)
+        else "From the sum it finds the bins that are not empty, and from the number in each the "
+        "labels there. Bins with the same label are one hull."
+    )
     return _step(
         "decoded",
         "The server takes the sum apart",
-        "The server adds what it received. From the sum it finds the bins that are not empty, and "
-        "from the number in each the labels there. Bins with the same label are one hull. This is "
-        "exact: out comes what the sites put in, but not which site put in what.",
+        f"The server adds what it received. {found} It is exact: what comes out is what the sites "
+        f"put in, but not whose is whose.",
         *facts,
     )
 

@@ -118,6 +118,7 @@ class Simulation:
             "bytes_up_per_client": max(max(t.bytes_up.values()) for t in self.trials),
             "bins": self.geometry.quantizer.n_bins,
             "field_bits": coding.field.bits,
+            "planes": coding.planes,
             "label_code": coding.name,
             "grouping_correct": float(np.mean([t.grouping_correct for t in self.trials])),
             "decoded_exactly": all(t.decoded_exactly for t in self.trials),
@@ -151,7 +152,7 @@ def simulate(
     method : "lorentz", "poincare-svm", "euclidean-svm", or a classifier.
     grouping : "matching", "kernighan-lin", "spectral", or a function.
     guard : what sites leave out: "none", or "edit" and "trim:F" joined by "+", or a `Guard`.
-    label_code : "auto", "binary" or "bose-chowla:H".
+    label_code : "auto", "pairs", "binary" or "bose-chowla:H".
     strength : λ of the paper's SVMs.
     partition : "iid", "dirichlet:A", or an array (n,) that says whose each point is.
     switch_labels : every site, or a share of them, numbers its classes in an order of its own.

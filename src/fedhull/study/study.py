@@ -18,7 +18,7 @@ from fedhull.learn.grouping import GROUPINGS
 from fedhull.learn.guard import Guard
 from fedhull.protocol.agreement import Agreement, Cohort, Part, parse_toml
 
-_BINS_ROUNDED_TO = 8
+_ROUNDED_TO = 8
 
 Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
@@ -120,9 +120,8 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
     @cached_property
     def coding(self) -> Coding:
         """The label code and field: `classes` labels for every site on the roster."""
-        n_sites = len(self.clients)
-        n_labels = self.labels.classes * n_sites
-        return choose_coding(n_labels, self.quantizer.n_bins, self.labels.code, n_sites)
+        n_labels = self.labels.classes * len(self.clients)
+        return choose_coding(n_labels, self.quantizer.n_bins, self.labels.code)
 
     def place_of(self, label: int) -> int:
         """The place in the secret order that a label belongs to, from 0."""
@@ -135,14 +134,14 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
     @property
     def most_sums(self) -> int:
         """The largest number of power sums that sites can agree on."""
-        return self.sums_for(announced_bins(self.protocol.most_bins) * len(self.clients))
+        return self.sums_for(announced_corners(self.protocol.most_bins) * len(self.clients))
 
-    def sums_for(self, most_nonempty: int) -> int:
-        """How many power sums determine, and check, a vector with this many non-empty bins."""
-        return self.coding.length(most_nonempty, self.protocol.spare_sums)
+    def sums_for(self, corners: int) -> int:
+        """How many power sums determine, and check, hulls with so many corners in all."""
+        return self.coding.length(corners, self.protocol.spare_sums)
 
-    def most_nonempty(self, n_sums: int) -> int:
-        """The inverse of `sums_for`: how many non-empty bins so many sums are for."""
+    def corners_for(self, n_sums: int) -> int:
+        """The inverse of `sums_for`: how many corners so many sums are for."""
         return (n_sums - self.sums_for(0)) // (self.sums_for(1) - self.sums_for(0))
 
 
@@ -198,6 +197,6 @@ def study_from_toml(text: str) -> AnyStudy:
     return study_from_plain(parse_toml(text))
 
 
-def announced_bins(n_bins: int) -> int:
-    """What a site tells its peers about how many bins it fills: rounded up, to say less."""
-    return -(-n_bins // _BINS_ROUNDED_TO) * _BINS_ROUNDED_TO
+def announced_corners(n_corners: int) -> int:
+    """What a site announces to its peers of how many corners it has: rounded up, to say less."""
+    return -(-n_corners // _ROUNDED_TO) * _ROUNDED_TO

@@ -81,14 +81,23 @@ function closeUp(scene) {
   return canvas;
 }
 
-/** How the number in one bin of the sum splits into codes. */
+const meeting = ({ bin, labels }) => [
+  el("p", {}, labels.length === 1 ? "A corner in bin " : `${labels.length} labels meet in bin `,
+    el("b", {}, grouped(bin)), labels.length === 1 ? " is the number" : ". Their corners there are the numbers"),
+];
+
+const sumOfCodes = ({ bin, value, labels }) => [
+  el("p", {}, "In the sum, bin ", el("b", {}, grouped(bin)), " holds the number"),
+  el("p", { class: "big" }, grouped(value)),
+  el("p", {}, labels.length === 1 ? "which is the code of one label:"
+    : `which is a sum of ${labels.length} codes, in one way only:`),
+];
+
+/** What stands in one bin of the sum: corners, or a number that splits into codes. */
 function labelCodes(scene, { shared_bin: shared, sums }) {
   if (!shared) return ownLabels(scene, sums);
   return el("div", { class: "split" },
-    el("p", {}, "In the sum, bin ", el("b", {}, grouped(shared.bin)), " holds the number"),
-    el("p", { class: "big" }, grouped(shared.value)),
-    el("p", {}, shared.labels.length === 1 ? "which is the code of one label:"
-      : `which is a sum of ${shared.labels.length} codes, in one way only:`),
+    ...(sums.label_code === "pairs" ? meeting(shared) : sumOfCodes(shared)),
     pairTable(shared.labels.map((label, i) => [`label ${label + 1}`, grouped(shared.codes[i])])));
 }
 

@@ -63,6 +63,7 @@ class HullOutcome:
             "bytes_down": record.bytes_down,
             "bins": study.quantizer.n_bins,
             "field_bits": study.coding.field.bits,
+            "planes": study.coding.planes,
             "label_code": study.coding.name,
             "seconds": self.seconds,
         }

@@ -1,4 +1,4 @@
-"""Sums of hulls: power sums of label vectors, from which the server reads all hulls."""
+"""Sums of hulls, from which the server reads all hulls and not whose they are."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,13 @@ import numpy as np
 from fedhull.codes.field import Field
 from fedhull.errors import InvalidInput, UnknownLabelSum
 from fedhull.protocol.keys import Randomness
-from fedhull.study.study import Study, announced_bins
+from fedhull.study.study import Study, announced_corners
 
 
 @dataclass(frozen=True)
 class HullTotal:
-    """What the server learns: in each bin the sum of the survivors' label codes, and the hulls."""
+    """What the server learns: the hulls of all survivors, by their labels."""
 
-    vector: dict[int, int]
     hulls: dict[int, list[int]]
     survivors: list[str]
     n_sums: int
@@ -26,7 +25,7 @@ class HullTotal:
 
 @dataclass(frozen=True)
 class HullSummation:
-    """Power sums of label vectors."""
+    """Sums from which hulls are read, by the study's coding."""
 
     study: Study
     number: int = 1
@@ -39,26 +38,24 @@ class HullSummation:
 
     @property
     def lengths(self) -> tuple[int, int]:
-        """From the spare sums alone to those for the most bins."""
+        """From the spare sums alone to those for the most corners."""
         return self.study.sums_for(0), self.study.most_sums
 
     def accepts(self, announced: int) -> bool:
-        """Up to the study's most bins."""
-        return announced <= announced_bins(self.study.protocol.most_bins)
+        """Up to as many corners as the study allows."""
+        return announced <= announced_corners(self.study.protocol.most_bins)
 
     def length(self, announced: Sequence[int]) -> int:
-        """As many sums as determine, and check, all the bins together."""
+        """As many sums as determine, and check, all the corners together."""
         return self.study.sums_for(sum(announced))
 
     def open(self, total: np.ndarray, survivors: list[str], participants: int) -> HullTotal:
-        """The label vector, and the hulls in it."""
-        coding = self.study.coding
-        most, spare = self.study.most_nonempty(len(total)), self.study.protocol.spare_sums
-        vector = coding.decode(self.field.to_ints(total), most, spare)
-        hulls = coding.hulls(vector)
+        """The hulls in the sum."""
+        study = self.study
+        most, spare = study.corners_for(len(total)), study.protocol.spare_sums
+        hulls = study.coding.decode(self.field.to_ints(total), most, spare)
         self._check_labels(hulls, len(survivors), participants)
-        codes = {j: coding.limbs.join(planes)[1] for j, planes in vector.items()}
-        return HullTotal(codes, hulls, survivors, len(total))
+        return HullTotal(hulls, survivors, len(total))
 
     def _check_labels(
         self, hulls: Mapping[int, list[int]], survivors: int, participants: int
@@ -82,8 +79,8 @@ class HullContribution:
 
     @property
     def announced(self) -> int:
-        """How many bins the client fills, rounded up."""
-        return announced_bins(len({j for bins in self._hulls for j in bins}))
+        """How many corners the client's hulls have, rounded up."""
+        return announced_corners(sum(map(len, self._hulls)))
 
     def labels(self, place: int, randomness: Randomness) -> list[int]:
         """A label for each class: the client's place in the agreed order, in a random order within
@@ -93,10 +90,10 @@ class HullContribution:
         return sorted(labels, key=lots.__getitem__)[: len(self._hulls)]
 
     def vector(self, labels: list[int], length: int) -> np.ndarray:
-        """The power sums of the label vector."""
+        """The sums of the hulls."""
         study, coding = self._study, self._study.coding
         hulls = dict(zip(labels, self._hulls, strict=True))
-        most, spare = study.most_nonempty(length), study.protocol.spare_sums
+        most, spare = study.corners_for(length), study.protocol.spare_sums
         return coding.field.vector(coding.encode(hulls, most, spare))
 
 
@@ -114,10 +111,10 @@ def _checked_hulls(study: Study, hulls: Sequence[Sequence[int]]) -> list[list[in
             raise InvalidInput(
                 f"hull {number} must hold bins between 1 and {study.quantizer.n_bins}"
             )
-    n_bins = len({j for bins in checked for j in bins})
-    if n_bins > study.protocol.most_bins:
+    n_corners = sum(map(len, checked))
+    if n_corners > study.protocol.most_bins:
         raise InvalidInput(
-            f"the hulls fill {n_bins} bins, the study allows {study.protocol.most_bins}; "
+            f"the hulls have {n_corners} corners, the study allows {study.protocol.most_bins}; "
             f"use a larger epsilon or agree on a larger most_bins"
         )
     return checked
