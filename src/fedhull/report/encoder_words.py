@@ -45,7 +45,7 @@ SMALL_COHORT = (
 )
 OWN_RESULT = (
     "This page and result.json say how many cells this site holds, and its own loss in each round. "
-    "Whoever shows them to the coordinator tells it."
+    "Showing them to the coordinator reveals this."
 )
 NOT_AUDITED = "fedhull has not been audited."
 

@@ -16,7 +16,7 @@ HIDDEN = (
     "which site a hull belongs to",
     "the order that assigns labels to sites",
     "one site's upload, unmasked",
-    "points that are no corner of a hull",
+    "points that are not corners of a hull",
     "how well the model does at one site",
 )
 HIDDEN_IF_ONE_VANISHED = "the upload of a site that was given up as vanished"
@@ -31,8 +31,8 @@ UNPROTECTED = (
     "fedhull has not been audited.",
 )
 OWN_RESULT = (
-    "This page and result.json say which hulls are this site's. Whoever shows them to the "
-    "coordinator tells it."
+    "This page and result.json say which hulls are this site's. Showing them to the coordinator "
+    "reveals this."
 )
 SMALL_COHORT = (
     "Small cohorts. With two sites in the sum, each can subtract its own hulls from what is "
