@@ -78,15 +78,15 @@ def figures(page: AnyHullPage) -> list[Figure]:
 
 def seen(page: AnyHullPage) -> list[str]:
     """What the server could see."""
-    found = list(SEEN)
-    found.insert(2, SUM.format(threshold=page.threshold))
+    lines = list(SEEN)
+    lines.insert(2, SUM.format(threshold=page.threshold))
     if page.n_gone:
-        found.append(SEEN_IF_ONE_VANISHED)
+        lines.append(SEEN_IF_ONE_VANISHED)
     if not isinstance(page, SimulationPage) and page.tested:
-        found.append(
+        lines.append(
             f"how well the model does, as the sum of the counts over ≥ {page.threshold} sites"
         )
-    return found
+    return lines
 
 
 def hidden(page: AnyHullPage) -> list[str]:
@@ -140,9 +140,7 @@ def _accuracy(page: AnyHullPage) -> Figure:
             count(score.trials, "trial"),
         )
     if not page.tested or page.correct is None:
-        return figure(
-            "not known", "accuracy", "a site did not answer, or no site had held points out"
-        )
+        return figure("not known", "accuracy", "a site did not answer, or no site held points out")
     where = (
         "that you held out"
         if isinstance(page, SitePage)
