@@ -58,7 +58,7 @@ def poincare(
     else:
         if settings or supervised:
             raise InvalidInput(
-                "an encoder is fitted already: leave out "
+                "an encoder is already fitted: leave out "
                 + ", ".join([*settings, *["supervised"] * supervised])
             )
         fitted = encoder if isinstance(encoder, CellEmbedder) else load_cell_embedder(encoder)
@@ -88,8 +88,8 @@ def align(
         shared = adata.obs_names.intersection(reference.obs_names)
         if len(shared) < 3:
             raise InvalidInput(
-                f"both must have at least 3 cells of the same name, they share {len(shared)}; "
-                f"match the centres of classes instead, with label"
+                f"both must have at least 3 cells of the same name, but share {len(shared)}; "
+                f"set label to match the centres of classes instead"
             )
         pairs = adata.obs_names.get_indexer(shared), reference.obs_names.get_indexer(shared)
         found = align_pairs(x[pairs[0]], y[pairs[1]], curvature=k)

@@ -60,6 +60,6 @@ def part_of(table: Any, name: str, words: str) -> Any:
     """An entry of obs, obsm or layers, or a sentence about what there is."""
     if name not in table:
         raise InvalidInput(
-            f"there is no {words}[{name!r}], but {', '.join(map(str, table.keys())) or 'nothing'}"
+            f"there is no {words}[{name!r}], only {', '.join(map(str, table.keys())) or 'nothing'}"
         )
     return table[name]

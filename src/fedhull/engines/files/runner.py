@@ -37,7 +37,7 @@ class FilesRunner(Runner):
         """Refuse studies that are too long for people who carry files."""
         if task.sums > 1:
             raise InvalidInput(
-                f"this study cannot be run by files: its {task.sums} rounds have {len(STEPS)} "
+                f"this study cannot run over files: its {task.sums} rounds have {len(STEPS)} "
                 f"steps each, and somebody would have to carry all of them; use the engine nvflare"
             )
 
@@ -96,7 +96,7 @@ class FilesRunner(Runner):
             path.unlink(missing_ok=True)
             return results
         raise StillWaiting(
-            "carry the reply to the coordinator, and call again when a request is back"
+            "carry the reply to the coordinator, and run this again when a request comes back"
         )
 
     def session_open(self, kit: Kit) -> bool:

@@ -90,7 +90,7 @@ def _shake_hands(kit: Kit, host: str, port: int) -> None:
         return  # nothing to read and no refusal: accepted
     except ssl.SSLError:
         raise BadIdentity(
-            f"the server at {host}:{port} and this kit do not have certificates of the same "
+            f"the server at {host}:{port} and this kit do not have certificates from the same "
             f"authority; ask the coordinator for the kit of this study"
         ) from None
     except OSError:
