@@ -17,7 +17,7 @@ def load_file(
     """Points x (n, d) and labels y (n,) of a file.
 
     .npz holds `x` and `y`; .csv and .parquet coordinate columns and a label column; .h5ad
-    ``obsm['X_poincare']`` and the label in ``obs``. The column `without` is no coordinate.
+    ``obsm['X_poincare']`` and the label in ``obs``. The column `without` is not a coordinate.
     """
     columns = read_columns(path)
     if label not in columns and not (columns.npz and label == "label"):

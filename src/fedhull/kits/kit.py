@@ -1,4 +1,4 @@
-"""A participant's folder: the study, the participant's key, and what came of each run.
+"""A participant's folder: the study, the participant's key, and the results of each run.
 
 KIT/
   study.toml        the same for all participants

@@ -1,4 +1,4 @@
-"""The frame that all sites' points lie in: points that are there already, or cells that every site
+"""The frame that all sites' points lie in: existing points, or cells that every site
 places with the encoder whose hash stands in the study."""
 
 import hashlib

@@ -1,4 +1,4 @@
-"""`fedhull server` and `fedhull client` by files: one step for each call."""
+"""`fedhull server` and `fedhull client` over files: one step for each call."""
 
 import hashlib
 import shutil
@@ -65,7 +65,7 @@ class FilesRunner(Runner):
         return results
 
     def join(self, kit: Kit, options: Options, say: Say) -> Path:
-        """A site's next step; StillWaiting until the model is there."""
+        """A site's next step; StillWaiting until there is a model."""
         self.check(kit.task)
         assert kit.name is not None
         mail = _mail_of(kit, options)
@@ -100,7 +100,7 @@ class FilesRunner(Runner):
         )
 
     def session_open(self, kit: Kit) -> bool:
-        """Whether a session by files has begun at this site."""
+        """Whether a session over files has begun at this site."""
         return (kit.folder / RESULTS / RUN / CONSENT).exists()
 
     def start_again(self, kit: Kit) -> None:

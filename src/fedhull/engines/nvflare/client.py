@@ -16,7 +16,7 @@ _JOB_END_SECONDS = 10.0
 
 
 def run_client(kit: Kit, wait: float, say: Say) -> Path:
-    """Take part in the study of a site's kit; the folder with what came of it.
+    """Take part in the study of a site's kit; the folder with its results.
 
     Waits `wait` seconds at most for the server to be there.
     """

@@ -26,7 +26,7 @@ _END_SECONDS = 30
 
 
 def run_server(kit: Kit, wait: float, timeout: float, say: Say) -> Path:
-    """Run the study of a coordinator's kit; the folder with what came of it.
+    """Run the study of a coordinator's kit; the folder with its results.
 
     The study begins when all sites are there, or after `wait` seconds if enough are. Each step
     waits for at most `timeout` seconds.
