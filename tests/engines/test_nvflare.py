@@ -147,7 +147,7 @@ def test_below_the_threshold_everybody_hears_why(federation):
     ]
     code, _, err = ended(server)
     assert code == 2
-    assert "BelowThreshold: only 1 of 3 clients completed the step 'share'" in err
+    assert "BelowThreshold: only 1 of 3 sites completed the step 'share'" in err
     assert job_status(study).startswith("FINISHED")
     code, _, err = ended(clients[0])
     assert code == 2
@@ -173,8 +173,8 @@ def test_what_does_not_belong_is_refused_by_name(federation, tmp_path_factory):
     (wrong / "startup" / "fed_client.json").write_text(config)
     # all at once: on a busy machine the study would be over before the last of them had its turn
     refused = {
-        "certificates of the same authority": stranger.client("lab-a"),
-        "nobody's on the roster": study.client("lab-a", "--identity", str(wrong / "identity.pem")),
+        "certificates from the same authority": stranger.client("lab-a"),
+        "is not on the roster": study.client("lab-a", "--identity", str(wrong / "identity.pem")),
     }
     wait_for((study.kits / "lab-b" / ".lock").exists)
     refused["is already running"] = study.client("lab-b")

@@ -143,7 +143,7 @@ def smallest_field(above: int) -> Field:
         bits += 1
     if bits > MOST_BITS:
         raise InvalidInput(
-            f"this study needs a field of {bits} bits, at most {MOST_BITS} are supported; "
+            f"this study needs a field of {bits} bits, but at most {MOST_BITS} are supported; "
             f"use a Bose–Chowla label code with a smaller h, or a larger epsilon"
         )
     return Field(q)

@@ -40,7 +40,7 @@ class BinaryCode:
     def decode(self, total: int) -> tuple[int, ...]:
         """Positions of the bits that are set."""
         if not 0 <= total < 1 << len(self.codes):
-            raise UnknownLabelSum(f"{total} is no sum of {len(self.codes)} different labels")
+            raise UnknownLabelSum(f"{total} is not a sum of {len(self.codes)} different labels")
         return tuple(i for i in range(len(self.codes)) if total >> i & 1)
 
 
@@ -71,7 +71,7 @@ class ListedCode:
             return self._labels_of[total]
         except KeyError:
             raise UnknownLabelSum(
-                f"{total} is no sum of at most {self.most_labels} different labels"
+                f"{total} is not a sum of at most {self.most_labels} different labels"
             ) from None
 
 
@@ -104,5 +104,5 @@ class CountedCode:
             )
         labels = self._inner.decode(rest)
         if len(labels) != count or len(set(labels)) != count:
-            raise UnknownLabelSum(f"{total} is no sum of at most {self.most_labels} labels")
+            raise UnknownLabelSum(f"{total} is not a sum of at most {self.most_labels} labels")
         return labels

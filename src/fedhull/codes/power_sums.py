@@ -57,9 +57,7 @@ def recover(sums: Sequence[int], n_bins: int, most: int, field: Field) -> dict[i
         )
     bins = find_roots(locator, field.q)
     if len(bins) != found or not all(1 <= j <= n_bins for j in bins):
-        raise SyndromeUndecodable(
-            f"the sums point to places that are none of the {n_bins} bins: {_CAUSES}"
-        )
+        raise SyndromeUndecodable(f"the sums point to places outside the {n_bins} bins: {_CAUSES}")
     vector = dict(sorted(zip(bins, _values(sums, bins, locator, ring), strict=True)))
     if power_sums(list(vector), list(vector.values()), len(sums), field) != list(sums):
         raise SyndromeUndecodable(f"the sums do not fit the vector found in them: {_CAUSES}")

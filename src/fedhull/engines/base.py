@@ -23,7 +23,7 @@ DEFAULT_ENGINE = "nvflare"
 @dataclass(frozen=True)
 class Options:
     """What a participant may choose, whatever the engine: how long to wait for the others, and how
-    long each step may take, in seconds; by files, where messages lie, whether to go on without
+    long each step may take, in seconds; for files, where messages lie, whether to go on without
     those who have not replied, and whether to begin again."""
 
     wait: float = 3600.0
@@ -59,11 +59,11 @@ class Runner(ABC):
 
     @abstractmethod
     def serve(self, kit: Kit, options: Options, say: Say) -> Path:
-        """Run the study of the coordinator's kit; the folder with what came of it."""
+        """Run the study of the coordinator's kit; the folder with its results."""
 
     @abstractmethod
     def join(self, kit: Kit, options: Options, say: Say) -> Path:
-        """Take part in the study of a site's kit; the folder with what came of it."""
+        """Take part in the study of a site's kit; the folder with its results."""
 
     def session_open(self, kit: Kit) -> bool:
         """Whether a session has begun that the next call goes on with, so that nothing has to be

@@ -88,7 +88,7 @@ function labelCodes(scene, { shared_bin: shared, sums }) {
     el("p", {}, "In the sum, bin ", el("b", {}, grouped(shared.bin)), " holds the number"),
     el("p", { class: "big" }, grouped(shared.value)),
     el("p", {}, shared.labels.length === 1 ? "which is the code of one label:"
-      : `which is a sum of ${shared.labels.length} codes, in one way only:`),
+      : `which is a sum of ${shared.labels.length} codes in only one way:`),
     pairTable(shared.labels.map((label, i) => [`label ${label + 1}`, grouped(shared.codes[i])])));
 }
 
