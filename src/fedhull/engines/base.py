@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fedhull.errors import MissingExtra
+from fedhull.kits.consent import forget_holdings, withdraw
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import Kits
 from fedhull.registry import Registry
@@ -75,10 +76,10 @@ class Runner(ABC):
         return
 
     def after_join(self, kit: Kit) -> None:
-        """Clean up when `join` has ended, well or not: a consent that was not used is withdrawn."""
-        from fedhull.kits.consent import withdraw
-
+        """Clean up when `join` has ended, well or not: a consent that was not used is withdrawn, and
+        nothing of the site's cells is left in the kit."""
         withdraw(kit)
+        forget_holdings(kit)
 
 
 ENGINES: Registry[Runner] = Registry("engine", "fedhull.engines")
