@@ -76,8 +76,8 @@ class Runner(ABC):
         return
 
     def after_join(self, kit: Kit) -> None:
-        """Clean up when `join` has ended, well or not: a consent that was not used is withdrawn, and
-        nothing of the site's cells is left in the kit."""
+        """Clean up when `join` has ended, well or not: withdraw a consent that was not used, and
+        leave nothing of the site's cells in the kit."""
         withdraw(kit)
         forget_holdings(kit)
 
