@@ -55,7 +55,6 @@ autosummary_generate = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True
 default_role = "code"  # `name` in a docstring is code, as in Markdown
 nitpicky = True
 nitpick_ignore_regex = [

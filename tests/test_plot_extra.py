@@ -45,7 +45,7 @@ def test_the_demo_leaves_out_the_picture_and_says_so(tmp_path):
     run = fedhull("demo", "--out", str(tmp_path))
     assert run.returncode == 0, run.stderr
     words = " ".join(run.stdout.split())
-    assert f"The picture of the decoded hulls is left out: {SENTENCE}" in words
+    assert f"No picture of the decoded hulls: {SENTENCE}" in words
     assert {path.name for path in tmp_path.iterdir()} == {
         "model.json",
         "report.html",

@@ -7,12 +7,12 @@ FedhullError
 │   └── TooManyBins                a quantizer would need more bins than can be numbered
 ├── DecodingError                  what the server received cannot be decoded
 │   ├── SyndromeUndecodable        the sums belong to no sparse vector
-│   └── UnknownLabelSum            a bin's value is no sum of labels
+│   └── UnknownLabelSum            a bin's value is not a sum of labels
 ├── ProtocolError                  a participant or a message breaks the protocol
 │   ├── BadMessage                 malformed, oversized, of another study or session
-│   ├── BadIdentity                from nobody on the roster, or not signed by whom it names
+│   ├── BadIdentity                not from the roster, or not signed by the sender it names
 │   ├── OutOfTurn                  too early, too late or a second time
-│   ├── InconsistentView           the server has shown different things to different clients
+│   ├── InconsistentView           the server has shown different things to different sites
 │   ├── BelowThreshold             too few participants are left
 │   ├── BadShares                  shares do not restore what their owner committed to
 │   └── NoConsent                  nobody has agreed to what the server asks for
@@ -44,7 +44,7 @@ class TooManyBins(InvalidInput):
 
 
 class DecodingError(FedhullError):
-    """What the server received cannot be decoded; nothing is made of it."""
+    """What the server received cannot be decoded, and is not used."""
 
 
 class SyndromeUndecodable(DecodingError):
@@ -52,7 +52,7 @@ class SyndromeUndecodable(DecodingError):
 
 
 class UnknownLabelSum(DecodingError):
-    """A bin's value is no sum of labels, or a sum of more labels than the code can tell apart."""
+    """A bin's value is not a sum of labels, or sums more labels than the code can tell apart."""
 
 
 class ProtocolError(FedhullError):
@@ -64,7 +64,7 @@ class BadMessage(ProtocolError):
 
 
 class BadIdentity(ProtocolError):
-    """A message comes from nobody on the roster, or is not signed by whom it names."""
+    """A message comes from outside the roster, or is not signed by the sender it names."""
 
 
 class OutOfTurn(ProtocolError):
@@ -72,7 +72,7 @@ class OutOfTurn(ProtocolError):
 
 
 class InconsistentView(ProtocolError):
-    """The server has shown different things to different clients."""
+    """The server has shown different things to different sites."""
 
 
 class BelowThreshold(ProtocolError):

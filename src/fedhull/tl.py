@@ -33,11 +33,11 @@ def poincare(
 ) -> "AnnData | None":
     """Embed the cells in the Poincaré disc: writes ``obsm['X_poincare']`` and ``uns['poincare']``.
 
-    Raw counts are normalised, logged and reduced to variable genes; what is no count is taken as it
-    is. ``layer`` is looked at instead of ``X``, or the representation ``obsm[use_rep]``. With an
-    ``encoder``, a fitted embedder or its file, nothing is fitted: the cells are placed in its
-    frame. ``label`` is a column of ``obs`` for the quality figures; with ``supervised`` it also
-    takes part in the fit, which ``uns`` says. ``method`` is the name of an embedder, and
+    Raw counts are normalised, log-transformed and reduced to variable genes; other values are taken
+    as they are. ``layer`` is used instead of ``X``, or the representation ``obsm[use_rep]``. With
+    an ``encoder``, a fitted embedder or its file, nothing is fitted: the cells are placed in its
+    frame. ``label`` is a column of ``obs`` for the quality figures; with ``supervised`` it is also
+    used in the fit, which ``uns`` says. ``method`` is the name of an embedder, and
     ``settings`` are its own, for instance ``n_genes``, ``counts`` or ``curvature``; or it is an
     embedder that is not fitted yet. Returns a new object if ``copy``, otherwise None.
 
@@ -58,7 +58,7 @@ def poincare(
     else:
         if settings or supervised:
             raise InvalidInput(
-                "an encoder is fitted already: leave out "
+                "an encoder is already fitted: leave out "
                 + ", ".join([*settings, *["supervised"] * supervised])
             )
         fitted = encoder if isinstance(encoder, CellEmbedder) else load_cell_embedder(encoder)
@@ -76,8 +76,8 @@ def align(
 ) -> Alignment:
     """Bring an embedding into the frame of another by turning, mirroring and moving the disc.
 
-    Matched are the centres of the classes in ``obs[label]``, or, without a label, the cells that
-    have the same name in both. ``uns['poincare']['alignment']`` tells the misfit that remains,
+    This matches the centres of the classes in ``obs[label]``, or, without a label, the cells that
+    have the same name in both. ``uns['poincare']['alignment']`` holds the misfit that remains,
     and so does what is returned.
     """
     k = float(adata.uns.get(key.removeprefix("X_"), {}).get("curvature", 1.0))
@@ -88,8 +88,8 @@ def align(
         shared = adata.obs_names.intersection(reference.obs_names)
         if len(shared) < 3:
             raise InvalidInput(
-                f"both must have at least 3 cells of the same name, they share {len(shared)}; "
-                f"match the centres of classes instead, with label"
+                f"both must have at least 3 cells of the same name, but share {len(shared)}; "
+                f"set label to match the centres of classes instead"
             )
         pairs = adata.obs_names.get_indexer(shared), reference.obs_names.get_indexer(shared)
         found = align_pairs(x[pairs[0]], y[pairs[1]], curvature=k)

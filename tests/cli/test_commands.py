@@ -12,7 +12,7 @@ from fedhull.protocol.keys import Identity
 def test_demo_runs_a_whole_study(tmp_path):
     run = fedhull("demo", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    assert "1 vanished" in run.stdout
+    assert "1 dropped out" in run.stdout
     assert "Hulls at the server equal the sites': yes" in run.stdout
     picture = (tmp_path / "fedhull-demo" / "hulls.svg").read_text()
     assert picture.startswith("<?xml")
@@ -137,17 +137,14 @@ def test_reproduce_complexity_writes_figure_and_numbers(tmp_path):
         (["demo", "--seed", "-1"], "seed must not be negative, got -1"),
         (["demo", "--colour"], "--colour"),
         (["reproduce", "nothing"], "nothing"),
-        (["demo", "--out", "/dev/null/here"], "--out must name a folder"),
-        (["demo", "--out", "/proc"], "--out must name a folder"),
+        (["demo", "--out", "/dev/null/here"], "--out must name a writable folder"),
+        (["demo", "--out", "/proc"], "--out must name a writable folder"),
         (["plan", "--clients", "3", "--classes", "2", "--epsilon", "-1"], "epsilon must be"),
         (["plan", "--clients", "3", "--classes", "2", "--label-code", "x"], "label code must be"),
         (["plan", "--clients", "3"], "--classes must be given"),
         (["simulate", "--dataset", "x", "--clients", "3", "--epsilon", "1"], "dataset must be"),
         (["simulate", "--dataset", "tree", "--clients", "3", "--epsilon", "0"], "epsilon must be"),
-        (
-            ["predict", "none.json", "none.csv"],
-            "none.json cannot be read as a model",
-        ),
+        (["predict", "none.json", "none.csv"], "none.json cannot be read as a model"),
         (["report", "none.json"], "cannot be read"),
         (["keygen", "Lab A"], "name must be lower-case"),
         (["keygen", "lab-a", "--out", "/nowhere/at/all"], "No such file"),

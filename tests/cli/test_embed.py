@@ -40,7 +40,7 @@ def counts(tmp_path):
 
 def test_from_counts_to_a_federated_study_by_donor(counts, tmp_path):
     shown = run("embed", counts, "--out", counts, "--label", "cell_type")
-    assert "120 cells, 30 genes (raw counts, normalised and logged)" in shown.stdout
+    assert "120 cells, 30 genes (counts, normalised and log-transformed)" in shown.stdout
     assert "in 2 principal components" in shown.stdout
     study = run("simulate", "--dataset", counts, "--label", "cell_type",
                 "--partition", "column:donor", "--json")  # fmt: skip
@@ -97,7 +97,7 @@ def test_plan_takes_raw_cells_with_their_encoder(counts, tmp_path):
 
 def test_what_is_no_h5ad_is_refused_in_a_sentence(tmp_path):
     (tmp_path / "bad.h5ad").write_text("no")
-    for name, sentence in (("bad.h5ad", "is not an .h5ad file"), ("none.h5ad", "does not exist")):
+    for name, sentence in (("bad.h5ad", "not an .h5ad file"), ("none.h5ad", "does not exist")):
         with pytest.raises(InvalidInput, match=sentence):
             run("embed", tmp_path / name, "--out", tmp_path / "x.h5ad")
 
@@ -139,7 +139,7 @@ def test_align_reports_the_misfit(counts, tmp_path):
         (["--out", "x.h5ad", "--curvature", "-1"], "curvature"),
         (["--out", "x.h5ad", "--label", "nope"], "no obs"),
         (["--out", "x.h5ad", "--set", "steps"], "NAME=VALUE"),
-        (["--out", "x.h5ad", "--set", "steps=many"], "steps must be of the kind of its default"),
+        (["--out", "x.h5ad", "--set", "steps=many"], "must be of the same type as its default"),
         (["--out", "x.h5ad", "--set", "wings=2"], "no setting 'wings'"),
     ],
 )

@@ -66,7 +66,7 @@ def test_consent_is_never_asked_blind(study):
     [
         (["client", "kits/server", "--data", "lab-a.npz"], "coordinator's kit"),
         (["server", "kits/lab-a"], "is the kit of lab-a"),
-        (["client", "nowhere", "--data", "lab-a.npz"], "is no kit"),
+        (["client", "nowhere", "--data", "lab-a.npz"], "is not a kit"),
         (["client", "kits/lab-a"], "--data must name the file"),
         (["client", "kits/lab-a", "--data", "tree"], "must end in"),
         (["client", "kits/lab-a", "--data", "missing.csv"], "does not exist"),
@@ -131,7 +131,7 @@ def test_an_encoder_study_says_what_leaves_before_it_asks(encoder_study):
         (["provision", "study.toml", "--out", "new"], "--encoder FILE"),
         (["provision", "study.toml", "--out", "new", "--encoder", "none.npz"], "cannot be read"),
         (["provision", "study.toml", "--out", "new", "--encoder", "start.npz", "--engine", "files"],
-         "cannot be run by files"),
+         "cannot run over files"),
         (["client", "kits/lab-a"], "--data must name the file"),
         (["client", "kits/lab-a", "--data", "start.npz"], "must hold 'x'"),
         (["client", "kits/lab-a", "--data", "lab-a.npz", "--layer", "counts"], "is for .h5ad"),

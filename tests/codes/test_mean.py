@@ -77,5 +77,5 @@ def test_weights_out_of_range_are_refused(weight):
     ],
 )
 def test_a_sum_that_no_two_sites_could_make_is_refused(total):
-    with pytest.raises(DecodingError, match="no weighted mean"):
+    with pytest.raises(DecodingError, match="not a weighted mean"):
         decode_weighted(MEAN_FIELD.vector(total), 2)

@@ -245,7 +245,7 @@ def test_only_shared_classes_count():
     found = align_by_class(x, list("abcd"), y, list("abce"))
     assert found.classes == ("a", "b", "c")
     assert found.misfit < 1e-10
-    with pytest.raises(InvalidInput, match="at least 3 classes to fix a reflection, they share 2"):
+    with pytest.raises(InvalidInput, match="at least 3 classes to fix a reflection, but share 2"):
         align_by_class(x, list("abcd"), y, list("abef"))
     assert align_by_class(x, list("abcd"), y, list("abef"), reflect=False).misfit < 1e-10
     with pytest.raises(InvalidInput, match="share 0"):

@@ -71,7 +71,7 @@ def test_layers_and_representations_can_be_used():
     [
         ({"layer": "nope"}, r"no layers\['nope'\]"),
         ({"use_rep": "X_nope"}, r"no obsm\['X_nope'\]"),
-        ({"label": "nope"}, r"no obs\['nope'\], but kind"),
+        ({"label": "nope"}, r"no obs\['nope'\], only kind"),
         ({"method": "umap"}, "method must be one of autoencoder, neighbours"),
         ({"wings": 2}, "no setting 'wings'"),
         ({"supervised": True}, "labels must be given"),

@@ -221,7 +221,7 @@ def test_settings_are_checked_at_the_door(settings, words):
 def test_what_cannot_be_embedded_is_said(cells, continuous, labels, supervised):
     with pytest.raises(InvalidInput, match="call fit first"):
         AutoencoderEmbedder().transform(cells)
-    with pytest.raises(InvalidInput, match="labels must be as many as cells, 120, got 3"):
+    with pytest.raises(InvalidInput, match="labels must hold one for each of 120 cells, got 3"):
         AutoencoderEmbedder().fit(cells, labels[:3])
     with pytest.raises(InvalidInput, match="labels must be among"):
         supervised.observe(cells, np.repeat("d", 120))

@@ -93,7 +93,7 @@ def test_an_empty_cell_is_no_division_by_zero():
         (np.ones((3, 2)), ["a"], "with 1 genes"),
         (np.ones((0, 1)), ["a"], "at least one cell"),
         (np.array([[np.nan, 1.0]]), ["a", "b"], "no NaN"),
-        (np.ones((2, 2)), ["a", "a"], "'a' is there twice"),
+        (np.ones((2, 2)), ["a", "a"], "'a' appears twice"),
         (np.array([["x", "y"]]), ["a", "b"], "must hold numbers"),
     ],
 )

@@ -180,7 +180,7 @@ def test_an_embedder_must_be_fitted_to_edges_alone():
             use(TreeEmbedder())
     with pytest.raises(InvalidInput, match="labels must be left out"):
         TreeEmbedder().fit(FAMILY, np.zeros(4))
-    with pytest.raises(InvalidInput, match="'1' is twice"):
+    with pytest.raises(InvalidInput, match="'1' appears twice"):
         TreeEmbedder().fit([(1, "r"), ("1", "r")])
 
 
@@ -211,7 +211,7 @@ def test_edges_are_read_with_and_without_a_heading(tmp_path, name, text, edges):
         ("e.txt", "a,b", "must end in .csv or .tsv"),
         ("e.csv", "", "holds no edges"),
         ("e.csv", "a,b\nc\n", "got 'c' in line 2"),
-        ("e.csv", "a,b,1\nb,c,far\n", "weight in line 2 is no number: 'far'"),
+        ("e.csv", "a,b,1\nb,c,far\n", "weight in line 2 is not a number: 'far'"),
     ],
 )
 def test_bad_edge_files_are_refused(tmp_path, name, text, sentence):

@@ -55,7 +55,7 @@ def test_nvidia_flare(tmp_path):
         expected = encoder_in_memory(federation.kits, data)
         assert result["encoder"] == expected.encoder.hash
         assert result["rounds"] == 3
-        assert result["bytes_up"] == expected.bytes_up
+        assert result["bytes_up"] == expected.record.bytes_up
         for client, name in zip(clients, federation.names, strict=True):
             code, out, err = ended(client)
             assert code == 0, err

@@ -127,7 +127,7 @@ def test_a_truncated_file_is_noticed_and_waited_for(study):
         path.write_bytes(whole[:length])
         assert not study.serve()
         assert not study.request("lab-a", "confirm").exists()
-        assert "not all of it has arrived" in study.said[-1]
+        assert "damaged or incomplete" in study.said[-1]
     path.write_bytes(whole)
     study.finish()
     assert len(study.model()["classes"]) == 6

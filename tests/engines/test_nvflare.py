@@ -77,11 +77,12 @@ def test_sites_killed_at_any_step_are_left_out(federation, steps):
     assert code == 0, err
     result = json.loads(out)
     in_memory = study.in_memory({step: [name] for name, step in dying.items()})
-    assert result["survivors"] == in_memory.aggregate.survivors
+    assert result["survivors"] == in_memory.total.survivors
     assert result["failures"] == dict.fromkeys(dying, "vanished")
     # what follows the colon depends on whether FLARE hears of dead processes before the job ends
     assert job_status(study).startswith("FINISHED")
-    assert (result["correct"], result["tested"]) == (in_memory.correct, in_memory.tested)
+    counts = in_memory.counts
+    assert (result["correct"], result["tested"]) == (counts.correct, counts.tested)
     assert same_model(study, {step: [name] for name, step in dying.items()})
     for name, client in clients.items():
         code, _, err = ended(client)
@@ -147,7 +148,7 @@ def test_below_the_threshold_everybody_hears_why(federation):
     ]
     code, _, err = ended(server)
     assert code == 2
-    assert "BelowThreshold: only 1 of 3 clients completed the step 'share'" in err
+    assert "BelowThreshold: only 1 of 3 sites completed the step 'share'" in err
     assert job_status(study).startswith("FINISHED")
     code, _, err = ended(clients[0])
     assert code == 2
@@ -173,8 +174,8 @@ def test_what_does_not_belong_is_refused_by_name(federation, tmp_path_factory):
     (wrong / "startup" / "fed_client.json").write_text(config)
     # all at once: on a busy machine the study would be over before the last of them had its turn
     refused = {
-        "certificates of the same authority": stranger.client("lab-a"),
-        "nobody's on the roster": study.client("lab-a", "--identity", str(wrong / "identity.pem")),
+        "certificates from the same authority": stranger.client("lab-a"),
+        "is not on the roster": study.client("lab-a", "--identity", str(wrong / "identity.pem")),
     }
     wait_for((study.kits / "lab-b" / ".lock").exists)
     refused["is already running"] = study.client("lab-b")

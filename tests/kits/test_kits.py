@@ -65,7 +65,7 @@ def test_data_that_do_not_fit_the_study_are_refused(kits):
     study = Kit.open(kits / "server").study
     with pytest.raises(OutsideRadius):
         prepare(study, np.array([[0.99, 0.0], [0.1, 0.1]]), np.array([1, 2]))
-    with pytest.raises(InvalidInput, match="8 classes, the study allows 6"):
+    with pytest.raises(InvalidInput, match="8 classes, but the study allows 6"):
         prepare(study, np.full((8, 2), 0.1), np.arange(8))
     with pytest.raises(InvalidInput, match=r"shape \(n, 2\)"):
         prepare(study, np.full((8, 3), 0.1), np.arange(8) % 2)
@@ -116,7 +116,7 @@ def test_consent_is_good_for_one_session(kits, data):
     kit = agree(kits, "lab-a", data)
     assert use(kit, kit.results("one")).points_sent > 0
     assert use(kit, kit.results("one")).points_sent > 0  # the same, taken up again
-    with pytest.raises(NoConsent, match="nobody here has agreed"):
+    with pytest.raises(NoConsent, match="nobody at this site has agreed"):
         use(kit, kit.results("two"))
 
 
@@ -192,7 +192,7 @@ def test_a_run_answers_with_the_name_of_an_error_and_keeps_the_words(kits, data)
     run = SiteRun(Kit.open(kits / "lab-a"), "one")
     assert run.answer("advertise", b"nonsense") == (None, "NoConsent")
     status = json.loads((run.results / "status.json").read_text())
-    assert "nobody here has agreed" in status["sentence"]
+    assert "nobody at this site has agreed" in status["sentence"]
 
 
 def test_an_unexpected_error_is_written_down_and_not_told(kits, data, monkeypatch):
@@ -285,7 +285,7 @@ def test_kits_are_not_written_over_others(kits):
 
 def test_a_key_on_no_roster_opens_no_kit(kits):
     (kits / "lab-a" / "identity.pem").write_bytes(Identity.generate().to_pem())
-    with pytest.raises(BadIdentity, match="nobody's on the roster"):
+    with pytest.raises(BadIdentity, match="is not on the roster"):
         Kit.open(kits / "lab-a")
 
 

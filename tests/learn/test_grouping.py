@@ -150,9 +150,9 @@ def test_a_thousand_clients_are_grouped():
 
 def test_what_cannot_be_grouped_is_refused():
     point = np.array([[0.1, 0.0]])
-    with pytest.raises(InvalidInput, match="for two classes, this study has 3"):
+    with pytest.raises(InvalidInput, match="for two classes, but this study has 3"):
         group_hulls([point] * 3, [0, 1, 2], 3, "kernighan-lin")
-    with pytest.raises(InvalidInput, match="a client has 3 hulls"):
+    with pytest.raises(InvalidInput, match="a site has 3 hulls"):
         group_hulls([point] * 3, [0, 0, 0], 2)
     with pytest.raises(InvalidInput, match=r"must be one of .*matching.*did you mean 'spectral'"):
         group_hulls([point] * 3, [0, 1, 2], 2, "spektral")

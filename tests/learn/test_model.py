@@ -112,7 +112,7 @@ LORENTZ, POINCARE, EUCLIDEAN = "lorentz", "poincare-svm", "euclidean-svm"
         (LORENTZ, ["curvature"], 0.0, "curvature must be a number k > 0"),
         (LORENTZ, ["curvature"], float("nan"), "curvature must be a number k > 0"),
         (LORENTZ, ["encoder"], "no hash", "`encoder`"),
-        (LORENTZ, ["class_of_label"], {"1": 9}, "class_of_label must name classes, but 9"),
+        (LORENTZ, ["class_of_label"], {"1": 9}, "class_of_label must name classes, not 9"),
         (LORENTZ, ["more"], 1, "unknown field `more`"),
         (POINCARE, ["scorers"], [], "scorers must be 4 for 4 classes, got 0"),
         (POINCARE, ["scorers", 1, "p"], [0.0], r"p of scorers\[1\] must have shape \(2,\)"),

@@ -379,7 +379,7 @@ def test_a_key_that_nothing_can_be_derived_from_is_refused_at_once():
     server = make_server(study)
     result = drive(server, Tampering(clients.values(), up=up))
     assert result.survivors == ["site-b", "site-c", "site-d"]
-    assert "not a valid one" in str(server.refused["site-a"])
+    assert "exchange key is not valid" in str(server.refused["site-a"])
 
 
 def test_who_was_not_asked_is_not_heard():

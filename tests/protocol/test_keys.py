@@ -61,7 +61,7 @@ def test_both_ends_derive_the_same_key_and_nobody_else():
 
 
 def test_a_low_order_exchange_key_is_refused():
-    with pytest.raises(BadMessage, match="not a valid one"):
+    with pytest.raises(BadMessage, match="exchange key is not valid"):
         ExchangeKey().derive(bytes(32), b"", b"")
 
 

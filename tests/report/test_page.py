@@ -220,7 +220,11 @@ def test_damaged_and_older_reports_are_refused_with_a_sentence(page, tmp_path):
     with pytest.raises(InvalidInput, match="damaged"):
         page_from_json(content | {"hulls": "none"}, "it")
     result = tmp_path / "result.json"
-    for raw, sentence in (("?", "is not JSON"), ("[]", "no result of"), ("{}", "no result of")):
+    for raw, sentence in (
+        ("?", "is not JSON"),
+        ("[]", "not a fedhull result"),
+        ("{}", "not a fedhull result"),
+    ):
         result.write_text(raw)
         with pytest.raises(InvalidInput, match=sentence):
             write_report(result)

@@ -171,7 +171,7 @@ def test_the_first_rounds_invitation_is_refused_in_the_second(tmp_path):
             if kind == "advertise":
                 seen.append(messages["lab-a"])
             if kind == "advertise" and len(seen) == 2:
-                with pytest.raises(OutOfTurn, match="session 1 of the study, where session 2"):
+                with pytest.raises(OutOfTurn, match="session 1 of the study, but session 2"):
                     self.clients["lab-a"].receive(seen[0])
             return super().step(kind, messages, timeout)
 
@@ -277,9 +277,9 @@ def test_consent_is_for_the_cells_that_were_shown(tmp_path):
 
 def test_an_encoder_study_is_not_for_files(tmp_path):
     kits, _ = make_encoder_kits(tmp_path, NAMES)
-    with pytest.raises(InvalidInput, match="cannot be run by files: its 2 rounds"):
+    with pytest.raises(InvalidInput, match="cannot run over files: its 2 rounds"):
         FILES.serve(Kit.open(kits / "server"), Options(), print)
-    with pytest.raises(InvalidInput, match="cannot be run by files"):
+    with pytest.raises(InvalidInput, match="cannot run over files"):
         FILES.join(Kit.open(kits / "lab-a"), Options(), print)
 
 

@@ -90,7 +90,7 @@ def test_an_invitation_to_another_round_is_refused():
     client = make_clients(study, make_parts(study, 0), MeanSummation(SIZE, 2, b"mean"))["site-a"]
     for turn in (1, 3):
         other = ServerSession(study, summation=MeanSummation(SIZE, turn, b"mean"))
-        with pytest.raises(OutOfTurn, match=f"session {turn} of the study, where session 2 is"):
+        with pytest.raises(OutOfTurn, match=f"session {turn} of the study, but session 2 is"):
             client.receive(other.start()["site-a"])
     assert client.state is ClientState.READY
 

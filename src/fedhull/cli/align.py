@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 def align(
-    file: Annotated[Path, typer.Argument(help="Points to be moved: .h5ad, .npz or .csv.")],
-    to: Annotated[Path, typer.Option(help="Points in the frame that all are to have.")],
-    target: Annotated[Path, typer.Option("--out", help="Where to: .h5ad, .npz or .csv.")],
+    file: Annotated[Path, typer.Argument(help="Points to move: .h5ad, .npz or .csv.")],
+    to: Annotated[Path, typer.Option(help="Points in the frame to fit.")],
+    target: Annotated[Path, typer.Option("--out", help="Where to write: .h5ad, .npz or .csv.")],
     label: Annotated[
         str | None,
         typer.Option(
-            help="Match the centres of the classes in this column; without it, cells of one name."
+            help="Match the centres of the classes in this column; by default, cells by name."
         ),
     ] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Turn, mirror and move an embedding as a whole, so that it fits another."""
+    """Rotate, mirror and move a whole embedding so that it fits another."""
     from fedhull.data.files import open_h5ad, write_points
 
     check_target(file, target)
@@ -44,9 +44,9 @@ def align(
         print_json(numbers)
         return
     mirrored = ", mirrored" if found.isometry.reflects else ""
-    what = "centres of classes" if found.classes else "cells that both have"
+    what = "class centres" if found.classes else "shared cells"
     out.print(
-        f"Matched {len(found.distances):,} {what}{mirrored}. Typical distance of a pair: "
+        f"Matched {len(found.distances):,} {what}{mirrored}. Typical distance within a pair: "
         f"{found.before:.3f} before, {found.misfit:.3f} after.\nWritten: {target}",
         highlight=False,
         markup=False,

@@ -21,20 +21,19 @@ COMMANDS = {
     ),
     "align": Entry(
         "fedhull.cli.align:align",
-        "Turn, mirror and move an embedding as a whole, so that it fits another.",
+        "Rotate, mirror and move a whole embedding so that it fits another.",
     ),
     "simulate": Entry(
         "fedhull.cli.simulate:simulate",
-        "Run a federated study over a data set, every message through the real protocol.",
+        "Run a federated study on a data set, with every message through the real protocol.",
     ),
     "predict": Entry(
         "fedhull.cli.predict:predict",
-        "Classes of the points in a file, one line each; the label column, if any, is ignored.",
+        "Predict the class of each point in a file, one per line; a label column is ignored.",
     ),
     "plan": Entry(
         "fedhull.cli.plan:plan",
-        "Say what a study would send: bins, label code and why, bytes, and what would leave a "
-        "site.",
+        "Show what a study would send: bins, label code and why, bytes, what would leave a site.",
     ),
     "keygen": Entry(
         "fedhull.cli.keygen:keygen",
@@ -50,7 +49,7 @@ COMMANDS = {
     ),
     "client": Entry(
         "fedhull.cli.client:client",
-        "Take part in a study as a site; shows what would be sent, and asks.",
+        "Take part in a study as a site, after seeing what would be sent and agreeing to it.",
     ),
     "report": Entry(
         "fedhull.cli.report:report",
@@ -58,11 +57,11 @@ COMMANDS = {
     ),
     "reproduce": Entry(
         "fedhull.cli.reproduce:reproduce",
-        "Run an experiment of the paper and show its numbers beside ours.",
+        "Run an experiment from the paper and show its numbers beside ours.",
     ),
     "bench": Entry(
         "fedhull.cli.bench:bench_app",
-        "Speed against peers, ratios in one run.",
+        "Measure speed against peers, as ratios within one run.",
     ),
 }
 

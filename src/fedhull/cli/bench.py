@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fedhull.bench.timing import Measurement
 
 bench_app = typer.Typer(
-    cls=Group, help="Speed against peers, ratios in one run.", no_args_is_help=True
+    cls=Group, help="Measure speed against peers, as ratios within one run.", no_args_is_help=True
 )
 
 
@@ -25,7 +25,7 @@ def hull(
     ] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Hulls against Qhull, streams, quantizing, and the time of the import."""
+    """Hulls against Qhull, streams, quantizing, and the time of import."""
     from fedhull.bench.hull import (
         bench_graham,
         bench_hulls,
@@ -113,12 +113,12 @@ def scma(
 
 @bench_app.command("bytes")
 def bytes_up(
-    corners: Annotated[int, typer.Option(min=1, help="Corners of a client's hulls.")] = 50,
-    classes: Annotated[int, typer.Option(min=1, help="Classes of each client.")] = 2,
+    corners: Annotated[int, typer.Option(min=1, help="Corners of a site's hulls.")] = 50,
+    classes: Annotated[int, typer.Option(min=1, help="Classes at each site.")] = 2,
     epsilon: Annotated[float, typer.Option(help="Width of a bin.")] = 0.1,
     json: JsonFlag = False,
 ) -> None:
-    """Bytes a client sends, beside the minimum, the dense vector and no secrecy."""
+    """Bytes a site sends, against the minimum, the dense vector and no secrecy."""
     from fedhull.bench.size import COHORTS, MANY_LABELS, bench_bytes
 
     cohorts = [*((n, classes) for n in COHORTS), *MANY_LABELS]
@@ -126,9 +126,9 @@ def bytes_up(
     if json:
         print_json({"bytes_up_per_client": [row.to_json() for row in rows]})
         return
-    table = Table(title=f"Bytes up per client: {corners} corners, ε = {epsilon}")
+    table = Table(title=f"Bytes up per site: {corners} corners, ε = {epsilon}")
     columns = (
-        "clients", "labels", "label code", "planes", "bits", "power sums", "least", "dense",
+        "sites", "labels", "label code", "planes", "bits", "power sums", "least", "dense",
         "in clear",
     )  # fmt: skip
     for column in columns:
@@ -138,14 +138,14 @@ def bytes_up(
     out.print(table)
     out.print(
         "least: information in the sum of all vectors. dense: every bin masked.\n"
-        "in clear: the client's own bins and labels, no secrecy.",
+        "in clear: the site's own bins and labels, no secrecy.",
         highlight=False,
     )
 
 
 @bench_app.command()
 def scale(
-    clients: Annotated[list[int], typer.Option(help="Sites; may be given several times.")] = [  # noqa: B006
+    clients: Annotated[list[int], typer.Option(help="Number of sites; can be repeated.")] = [  # noqa: B006
         10,
         30,
         100,
@@ -225,10 +225,10 @@ def end_to_end(
 
 @bench_app.command()
 def embed(
-    cells: Annotated[int, typer.Option(min=100, help="Cells to be placed.")] = 100_000,
+    cells: Annotated[int, typer.Option(min=100, help="Cells to place.")] = 100_000,
     json: JsonFlag = False,
 ) -> None:
-    """Seconds and memory in which new cells are placed, beside scikit-learn's truncated SVD."""
+    """Seconds and memory to place new cells, against scikit-learn's truncated SVD."""
     from fedhull.bench.embed import MOST_GIGABYTES, MOST_SECONDS, bench_embed
 
     with err.status("Making cells") as status:
@@ -252,7 +252,7 @@ def embed(
 
 
 def _ratios(rows: Sequence["Measurement"]) -> Table:
-    table = Table(title="Ratios, best of several, taken in turn", padding=0)
+    table = Table(title="Ratios, best of several alternating runs", padding=0)
     for column in ("", "N", "ours, ms", "peer", "peer, ms", "ratio", "target", "met"):
         table.add_column(column, justify="left" if column in ("", "peer") else "right")
     for row in rows:

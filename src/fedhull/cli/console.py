@@ -38,7 +38,7 @@ def output_folder(path: Path) -> Path:
     except OSError as problem:
         reason = "it is a file" if path.is_file() else problem.strerror
         raise InvalidInput(
-            f"--out must name a folder that can be written, but {path} is none: {reason}"
+            f"--out must name a writable folder, but {path} is not one: {reason}"
         ) from None
     return path
 

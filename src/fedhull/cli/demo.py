@@ -21,7 +21,7 @@ SITES, EPSILON = 4, 0.1
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--out", help="Folder for what comes of it.")] = Path(
+    folder: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path(
         "fedhull-demo"
     ),
     seed: SeedOption = 1,
@@ -63,16 +63,16 @@ def demo(
         picture = f"Picture of the decoded hulls: {files['picture']}"
     except MissingExtra as missing:
         del files["picture"]
-        picture = f"The picture of the decoded hulls is left out: {missing}"
+        picture = f"No picture of the decoded hulls: {missing}"
     report = save_simulation(numbers, folder)
     if json:
         print_json(numbers | {name: str(path) for name, path in files.items()})
         return
     print_simulation(numbers)
     out.print(
-        f"{site.name} calls the server's classes, in their order: "
+        f"The server's classes, in order, as {site.name} names them: "
         f"{', '.join(str(name) for _, name in sorted(site.names.items()))}.\n"
-        f"Model, in the words of {site.name}: {files['model']}\n"
+        f"Model with the class names of {site.name}: {files['model']}\n"
         f"Report, to open in a browser: {report}\n"
         f"{picture}\n"
         "Everything ran in this process, through the whole protocol; nothing left this machine.",

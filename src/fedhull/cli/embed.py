@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 TREE = "tree"
 _QUALITY = {
     "distance_correlation": ("rank correlation of distances, before and after", "{:.2f}"),
-    "distortion": ("mean deviation of a distance", "{:.0%}"),
-    "neighbours_kept": ("of 15 nearest neighbours still among them", "{:.0%}"),
-    "knn_disc": ("label told by 15 neighbours, in the disc", "{:.1f} %"),
+    "distortion": ("mean relative change of a distance", "{:.0%}"),
+    "neighbours_kept": ("of each cell's 15 nearest neighbours kept", "{:.0%}"),
+    "knn_disc": ("cells whose 15 neighbours vote for their label, in the disc", "{:.1f} %"),
     "knn_pca2": ("… in 2 principal components", "{:.1f} %"),
     "knn_pca10": ("… in 10 principal components", "{:.1f} %"),
-    "majority": ("… by the commonest label alone", "{:.1f} %"),
+    "majority": ("cells with the commonest label", "{:.1f} %"),
 }
 
 
@@ -36,33 +36,33 @@ def embed(
     file: Annotated[
         Path, typer.Argument(help="Cells: .h5ad, .csv, .parquet, .npz; or the edges of a tree.")
     ],
-    target: Annotated[Path, typer.Option("--out", help="Where to: .h5ad, .npz or .csv.")],
+    target: Annotated[Path, typer.Option("--out", help="Where to write: .h5ad, .npz or .csv.")],
     method: Annotated[
-        str, typer.Option(help="neighbours, autoencoder; tree for child,parent edges in a .csv.")
+        str, typer.Option(help="neighbours or autoencoder; tree for child,parent edges in a .csv.")
     ] = "neighbours",
     encoder: Annotated[
-        Path | None, typer.Option(help="Fit nothing; place the cells by this encoder file.")
+        Path | None, typer.Option(help="Fit nothing; place the cells with this encoder file.")
     ] = None,
     save_encoder: Annotated[
-        Path | None, typer.Option(help="Also write the encoder, for others to place theirs by.")
+        Path | None, typer.Option(help="Also write the encoder, so that others can use it.")
     ] = None,
     label: Annotated[
         str | None,
-        typer.Option(help="Column (or obs key) of the classes, to judge by."),
+        typer.Option(help="Column (or obs key) of the classes, to judge the embedding."),
     ] = None,
     supervised: Annotated[
-        bool, typer.Option("--supervised", help="Let the labels take part in the fit.")
+        bool, typer.Option("--supervised", help="Use the labels in the fit.")
     ] = False,
-    layer: Annotated[str | None, typer.Option(help="Layer of the .h5ad in place of X.")] = None,
+    layer: Annotated[str | None, typer.Option(help="Layer of the .h5ad, not X.")] = None,
     use_rep: Annotated[
-        str | None, typer.Option(help="Representation in obsm in place of genes.")
+        str | None, typer.Option(help="Representation in obsm to use instead of genes.")
     ] = None,
-    genes: Annotated[int | None, typer.Option(min=2, help="Most variable genes kept.")] = None,
+    genes: Annotated[int | None, typer.Option(min=2, help="Most variable genes to keep.")] = None,
     steps: Annotated[
-        int | None, typer.Option(min=0, help="Steps of the fit; 0 leaves it at its start.")
+        int | None, typer.Option(min=0, help="Steps of the fit; 0 keeps its starting point.")
     ] = None,
     counts: Annotated[
-        bool | None, typer.Option("--counts/--no-counts", help="Raw counts or not; else guessed.")
+        bool | None, typer.Option("--counts/--no-counts", help="Raw counts or not; default: guess.")
     ] = None,
     curvature: Annotated[float, typer.Option(help="k; the space has curvature −k.")] = 1.0,
     further: Annotated[
@@ -155,7 +155,7 @@ def _load_encoder(path: Path, supervised: bool) -> "CellEmbedder":
     from fedhull.embed.embedder import load_cell_embedder
 
     if supervised:
-        raise InvalidInput("--supervised is for fitting, and --encoder names one that is fitted")
+        raise InvalidInput("--supervised is for fitting, but the encoder is already fitted")
     return load_cell_embedder(path)
 
 
@@ -210,9 +210,9 @@ def _embed_tree(
 def _show(made: "Embedding", target: Path, save_encoder: Path | None, label: str | None) -> None:
     embedder = made.embedder
     preparation = embedder.preparation
-    kind = "raw counts, normalised and logged" if preparation.counts else "taken as they are"
-    how = "fitted to these cells" if made.fitted_here else "placed by an encoder fitted before"
-    supervision = "; supervised by labels: accuracies on them say little" * embedder.supervised
+    kind = "counts, normalised and log-transformed" if preparation.counts else "taken as they are"
+    how = "fitted to these cells" if made.fitted_here else "placed with an encoder fitted before"
+    supervision = "; supervised by labels, so accuracies mean little" * embedder.supervised
     out.print(
         f"{len(made.points):,} cells, {len(preparation.genes):,} genes ({kind}); "
         f"{embedder.method}, {how}{supervision}.",
@@ -227,7 +227,7 @@ def _show(made: "Embedding", target: Path, save_encoder: Path | None, label: str
             markup=False,
             highlight=False,
         )
-    table = Table(title="How good the embedding is", show_header=False)
+    table = Table(title="Quality of the embedding", show_header=False)
     for name, (words, form) in _QUALITY.items():
         if name in made.quality:
             table.add_row(words, form.format(made.quality[name]))

@@ -18,7 +18,7 @@ EngineOption = Annotated[
 ]
 KitArgument = Annotated[Path, typer.Argument(help="The participant's kit.")]
 MailOption = Annotated[
-    Path | None, typer.Option(help="By files: the folder of messages; without it, KIT/mail.")
+    Path | None, typer.Option(help="With files: the folder of messages; by default KIT/mail.")
 ]
 WaitOption = Annotated[float, typer.Option(min=0, help="Seconds to wait for the others.")]
 

@@ -25,7 +25,7 @@ def keygen(
         # created readable by its owner only, and never in place of another key
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise InvalidInput(f"{path} exists already; keys are never overwritten") from None
+        raise InvalidInput(f"{path} already exists; keys are never overwritten") from None
     with os.fdopen(handle, "wb") as file:
         file.write(identity.to_pem())
     if json:
@@ -33,7 +33,7 @@ def keygen(
         return
     out.print(
         f"Private key: {path} (keep it on this machine; whoever has it can speak for {name})\n"
-        f"For the study's \\[clients] table, by a way that nobody can tamper with:",
+        f"For the study's \\[clients] table, over a channel that nobody can tamper with:",
         highlight=False,
     )
     typer.echo(f'{name} = "{identity.public}"')

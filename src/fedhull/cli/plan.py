@@ -14,32 +14,32 @@ from fedhull.study.study import Study
 def plan(
     clients: Annotated[int, typer.Option(help="Sites on the roster, L.")],
     classes: Annotated[
-        int | None, typer.Option(help="Classes that a site may have, J; known from --data.")
+        int | None, typer.Option(help="Most classes that a site may have, J; counted in --data.")
     ] = None,
     epsilon: Annotated[float, typer.Option(help="Width of a bin, ε.")] = 0.01,
     radius: Annotated[float, typer.Option(help="All points lie within this radius, R.")] = 0.95,
     curvature: Annotated[float, typer.Option(help="k; the space has curvature −k.")] = default_of(
         "curvature"
     ),
-    label_code: Annotated[str, typer.Option(help="auto, pairs, binary or bose-chowla:H.")] = default_of(
-        "label_code"
-    ),
+    label_code: Annotated[
+        str, typer.Option(help="auto, pairs, binary or bose-chowla:H.")
+    ] = default_of("label_code"),
     corners: Annotated[
-        int, typer.Option(min=1, help="Bins that a site fills, if there is no --data.")
+        int, typer.Option(min=1, help="Bins that a site fills, without --data.")
     ] = 100,
     data: Annotated[
         str | None, typer.Option(help="A site's own points: a file or a built-in name.")
     ] = None,
     label: Annotated[str, typer.Option(help="Column that holds the classes.")] = "label",
     encoder: Annotated[
-        Path | None, typer.Option(help="Place the cells of --data by this encoder file first.")
+        Path | None, typer.Option(help="Place the cells of --data with this encoder file first.")
     ] = None,
     guard: Annotated[
         str, typer.Option(help="none, or parts joined by +: edit, trim:F, or one you installed.")
     ] = default_of("guard"),
     json: JsonFlag = False,
 ) -> None:
-    """Say what a study would send: bins, label code and why, bytes, and what would leave a site."""
+    """Show what a study would send: bins, label code and why, bytes, what would leave a site."""
     from fedhull.protocol.sizes import bytes_up
     from fedhull.study.study import announced_corners
 
@@ -49,7 +49,7 @@ def plan(
         x, y = _own_points(data, label, encoder)
         classes = classes or len(set(y.tolist()))
     if classes is None:
-        raise InvalidInput("--classes must be given, or --data, which tells it")
+        raise InvalidInput("--classes must be given, or --data to count them in")
     study = draft_study(
         clients, classes, name="plan", epsilon=epsilon, radius=radius, curvature=curvature,
         label_code=label_code, guard=guard,
@@ -92,7 +92,7 @@ def plan(
     )
     if own:
         out.print(
-            f"From these data {own['points_sent']} of {own['points_held']:,} points "
+            f"Of these data, {own['points_sent']} of {own['points_held']:,} points "
             f"({own['points_sent'] / own['points_held']:.1%}) would leave, as {own['bins_filled']} "
             f"bins; the guard '{guard}' keeps {own['points_guarded']} out of the hulls.",
             highlight=False,

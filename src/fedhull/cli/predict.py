@@ -17,11 +17,11 @@ def predict(
     data: Annotated[str, typer.Argument(help="An .npz, .csv, .parquet or .h5ad file.")],
     label: LabelOption = "label",
     encoder: Annotated[
-        Path | None, typer.Option(help="Place raw cells by this encoder file first.")
+        Path | None, typer.Option(help="Place raw cells with this encoder file first.")
     ] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Classes of the points in a file, one line each; the label column, if any, is ignored."""
+    """Predict the class of each point in a file, one per line; a label column is ignored."""
     # before what reads them is imported, which takes seconds
     _check_file(model, "a model")
     _check_file(Path(data), "points")
@@ -58,14 +58,14 @@ def _points_for(
         placer = load_cell_embedder(encoder)
         if wanted not in (None, placer.hash):
             raise InvalidInput(
-                f"{model} was trained on points of the encoder {wanted}, but {encoder} is "
+                f"{model} was trained on points from the encoder {wanted}, but {encoder} is "
                 f"{placer.hash}; use the encoder in the study's kit"
             )
         return place_points(placer, data, label)
     points = load_points(data, label)
     if wanted and data.endswith(".h5ad") and made_by(open_h5ad(data, backed=True)) != wanted:
         raise InvalidInput(
-            f"{model} was trained on points of the encoder {wanted}, and those of {data} come from "
-            f"another or do not tell; name its file, encoder.npz in the study's kit, by --encoder"
+            f"{model} was trained on points from the encoder {wanted}, but those in {data} come "
+            f"from another or do not say which; pass encoder.npz from the study's kit as --encoder"
         )
     return points

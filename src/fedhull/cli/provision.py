@@ -18,12 +18,12 @@ def provision(
     study: Annotated[Path, typer.Argument(help="The study's draft, a TOML file.")],
     folder: Annotated[Path, typer.Option("--out", help="A new folder for the kits.")],
     server: Annotated[
-        str, typer.Option(help="Host name of the server, as the sites reach it.")
+        str, typer.Option(help="Host name at which the sites reach the server.")
     ] = "localhost",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server.")] = 8002,
     engine: EngineOption = DEFAULT_ENGINE,
     encoder: Annotated[
-        Path | None, typer.Option(help="The encoder of the study, an .npz: every kit gets it.")
+        Path | None, typer.Option(help="The study's encoder, an .npz; every kit gets a copy.")
     ] = None,
     json: JsonFlag = False,
 ) -> None:
@@ -55,6 +55,6 @@ def provision(
     if runner.has_authority:
         lines.append(f"Certificate authority: {folder / AUTHORITY} (take it off this machine)")
     if kits.own_key:
-        lines.append(f"These bring their own identity key: {', '.join(kits.own_key)}")
-    lines.append("Hand every site its folder, and no other, by a way that nobody else can read.")
+        lines.append(f"Sites that bring their own identity key: {', '.join(kits.own_key)}")
+    lines.append("Give each site only its own folder, over a channel that nobody else can read.")
     out.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)

@@ -11,7 +11,7 @@ from fedhull.cli.console import JsonFlag, out, print_json
 def report(
     result: Annotated[Path, typer.Argument(help="A result file, or the folder that holds it.")],
     file: Annotated[
-        Path | None, typer.Option("--out", help="Where to; without it, report.html beside it.")
+        Path | None, typer.Option("--out", help="Where to write; by default report.html beside it.")
     ] = None,
     json: JsonFlag = False,
 ) -> None:

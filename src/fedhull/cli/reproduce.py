@@ -27,18 +27,18 @@ ALL = "all"
 
 
 def reproduce(
-    what: Annotated[str, typer.Argument(help="An experiment, or 'all'; without it, a list.")] = "",
+    what: Annotated[str, typer.Argument(help="An experiment, or 'all'; omit it for a list.")] = "",
     folder: Annotated[Path, typer.Option("--out", help="Folder for figures and JSON.")] = Path(
         "fedhull-results"
     ),
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes, few trials.")] = False,
     page: Annotated[
-        Path | None, typer.Option(help="Also write a page over all that is in the folder.")
+        Path | None, typer.Option(help="Also write a page of all results in the folder.")
     ] = None,
     seed: SeedOption = 0,
     json: JsonFlag = False,
 ) -> None:
-    """Run an experiment of the paper and show its numbers beside ours."""
+    """Run an experiment from the paper and show its numbers beside ours."""
     from fedhull.reproduce.catalogue import EXPERIMENTS
 
     if not what:

@@ -28,15 +28,15 @@ def server(
     ] = Options.timeout,
     mail: MailOption = None,
     go_on: Annotated[
-        bool, typer.Option("--go-on", help="By files: without those who have not replied.")
+        bool, typer.Option("--go-on", help="With files: go on without missing replies.")
     ] = False,
-    again: Annotated[bool, typer.Option("--again", help="By files: a new session.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="With files: a new session.")] = False,
     json: JsonFlag = False,
 ) -> None:
     """Run a study as its coordinator, and end when it is done."""
     opened = Kit.open(kit)
     if opened.name is not None:
-        raise InvalidInput(f"{kit} is the kit of {opened.name}; 'fedhull client' starts a site")
+        raise InvalidInput(f"{kit} is the kit of {opened.name}; run it with 'fedhull client'")
     runner = runner_of(engine)
     prepare_kernels(quiet=json)
     options = Options(wait, timeout, mail, go_on, again)

@@ -25,15 +25,15 @@ def simulate(
     dataset: Annotated[str, typer.Option(help="A built-in name, or an .npz/.csv/.parquet/.h5ad.")],
     clients: Annotated[
         int | None,
-        typer.Option(help="Number of sites, L; without it 3, or as many as the column names."),
+        typer.Option(help="Number of sites, L; by default 3, or as many as the column names."),
     ] = None,
     epsilon: Annotated[float, typer.Option(help="Width of a bin, ε.")] = 0.01,
     radius: Annotated[
-        float | None, typer.Option(help="R; without it, the smallest that holds all points.")
+        float | None, typer.Option(help="R; by default the smallest that holds all points.")
     ] = None,
     curvature: Annotated[
         float | None,
-        typer.Option(help="k; the space has curvature −k. Without it, what the file says, or 1."),
+        typer.Option(help="k; the space has curvature −k. By default what the file says, or 1."),
     ] = None,
     method: Annotated[
         str, typer.Option(help="lorentz, poincare-svm, euclidean-svm, or one you installed.")
@@ -44,16 +44,16 @@ def simulate(
     guard: Annotated[
         str, typer.Option(help="none, or parts joined by +: edit, trim:F, or one you installed.")
     ] = default_of("guard"),
-    label_code: Annotated[str, typer.Option(help="auto, pairs, binary or bose-chowla:H.")] = default_of(
-        "label_code"
-    ),
+    label_code: Annotated[
+        str, typer.Option(help="auto, pairs, binary or bose-chowla:H.")
+    ] = default_of("label_code"),
     partition: Annotated[
         str, typer.Option(help="iid, dirichlet:A or column:NAME.")
     ] = Experiment.partition,
     switch_labels: Annotated[
         bool, typer.Option("--switch-labels", help="Every site numbers its classes its own way.")
     ] = False,
-    trials: Annotated[int, typer.Option(help="How often, with other seeds.")] = Experiment.trials,
+    trials: Annotated[int, typer.Option(help="Runs, each with its own seed.")] = Experiment.trials,
     seed: Annotated[
         int, typer.Option(help="Seed of every random choice but keys.")
     ] = Experiment.seed,
@@ -77,13 +77,13 @@ def simulate(
         Path | None,
         typer.Option(
             "--out",
-            help="Folder for model, result and report page; without it fedhull-simulation, or with "
+            help="Folder for model, result and report page; by default fedhull-simulation, with "
             "--json none.",
         ),
     ] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Run a federated study over a data set, every message through the real protocol."""
+    """Run a federated study on a data set, with every message through the real protocol."""
     from fedhull.data.datasets import load_column, load_dataset
     from fedhull.data.files import read_curvature
     from fedhull.data.raw import embed_file, is_raw
@@ -95,8 +95,8 @@ def simulate(
     column = partition.removeprefix("column:") if partition.startswith("column:") else None
     if is_raw(dataset):
         err.print(
-            f"{dataset} has no obsm['X_poincare']: its cells are embedded together, by the "
-            f"defaults. 'fedhull embed' keeps the points, and lets you choose how.",
+            f"{dataset} has no obsm['X_poincare']: its cells are embedded together, with default "
+            f"settings. 'fedhull embed' keeps the points and lets you choose the settings.",
             style="yellow",
             highlight=False,
             markup=False,
@@ -163,12 +163,12 @@ def print_simulation(numbers: dict[str, Any]) -> None:
         )
     out.print(table)
     leakage = numbers["leakage"]
-    vanished = f" {numbers['dropped']} vanished." if numbers["dropped"] else ""
+    dropped = f" {numbers['dropped']} dropped out." if numbers["dropped"] else ""
     out.print(
-        f"Sites: {numbers['survivors']} in the sum.{vanished}\n"
+        f"Sites: {numbers['survivors']} in the sum.{dropped}\n"
         f"Leakage: {leakage['points_sent']:.0f} of {leakage['points_total']:.0f} points "
-        f"({leakage['ratio']:.1%}) left, as bins; the largest hull has {leakage['max_hull']}. "
-        f"The guard kept {leakage['points_guarded']:.0f} out.\n"
+        f"({leakage['ratio']:.1%}) left, as bins; the largest hull has {leakage['max_hull']} "
+        f"corners. The guard kept {leakage['points_guarded']:.0f} points out.\n"
         f"Bytes up per site: {numbers['bytes_up_per_client']:,} (label code "
         f"{numbers['label_code']}, field of {numbers['field_bits']} bits, "
         f"{numbers['bins']:,} bins).\n"

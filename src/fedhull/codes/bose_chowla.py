@@ -68,7 +68,7 @@ class BoseChowlaCode:
                 if alpha in self._position
             ]
         if sum(self.codes[i] for i in labels) != total:
-            raise UnknownLabelSum(f"{total} is no sum of at most {self._h} labels of this code")
+            raise UnknownLabelSum(f"{total} is not a sum of at most {self._h} labels of this code")
         return tuple(sorted(labels))
 
 

@@ -40,7 +40,7 @@ class BinaryCode:
     def decode(self, total: int) -> tuple[int, ...]:
         """Positions of the bits that are set."""
         if not 0 <= total < 1 << len(self.codes):
-            raise UnknownLabelSum(f"{total} is no sum of {len(self.codes)} different labels")
+            raise UnknownLabelSum(f"{total} is not a sum of {len(self.codes)} different labels")
         labels = []
         while total:
             lowest = total & -total
@@ -76,5 +76,5 @@ class ListedCode:
             return self._labels_of[total]
         except KeyError:
             raise UnknownLabelSum(
-                f"{total} is no sum of at most {self.most_labels} different labels"
+                f"{total} is not a sum of at most {self.most_labels} different labels"
             ) from None

@@ -65,7 +65,7 @@ def decode_weighted(total: np.ndarray, sites: int) -> WeightedSum:
     sums, weight = centred[:-1], int(centred[-1])
     if not sites <= weight <= sites * MOST_WEIGHT or (np.abs(sums) > weight * _LARGEST_FIXED).any():
         raise DecodingError(
-            "the sum is no weighted mean of numbers within the agreed range; somebody has sent "
+            "the sum is not a weighted mean of numbers within the agreed range; some site sent "
             "something else"
         )
     return WeightedSum(sums, weight)

@@ -81,7 +81,7 @@ class PairCoding:
         numbers = find_roots(locator, self.field.q) if locator.degree() == n else []
         if len(numbers) != n or not all(1 <= x <= self.n_bins * self.n_labels for x in numbers):
             raise SyndromeUndecodable(
-                f"the sums point to places that are none of the {self.n_bins} bins: {CAUSES}"
+                f"the sums point to places outside the {self.n_bins} bins: {CAUSES}"
             )
         checked = inverse_roots.mul_low(series, len(sums) - 1) + inverse_roots.derivative()
         if not checked.is_zero():

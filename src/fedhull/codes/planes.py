@@ -102,7 +102,7 @@ class PlaneCoding:
             )
         labels = self.label_code.decode(total)
         if len(labels) != count or len(set(labels)) != count:
-            raise UnknownLabelSum(f"{total} is no sum of {count} different labels")
+            raise UnknownLabelSum(f"{total} is not a sum of {count} different labels")
         return labels
 
 

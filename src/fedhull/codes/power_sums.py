@@ -72,9 +72,7 @@ def recover(sums: Planes, n_bins: int, most: int, field: Field) -> dict[int, tup
         )
     bins = find_roots(locator, field.q)
     if len(bins) != n or not all(1 <= j <= n_bins for j in bins):
-        raise SyndromeUndecodable(
-            f"the sums point to places that are none of the {n_bins} bins: {CAUSES}"
-        )
+        raise SyndromeUndecodable(f"the sums point to places outside the {n_bins} bins: {CAUSES}")
     values = _values(sums, bins, locator, ring)
     if 0 in values[0]:
         raise SyndromeUndecodable(f"the sums have a bin with nothing in it: {CAUSES}")

@@ -18,7 +18,7 @@ Data = tuple[np.ndarray, np.ndarray]
 def load_dataset(
     name: str, label: str = "label", seed: int = 0, without: str | None = None
 ) -> Data:
-    """Points and labels of a built-in data set or file; the column `without` is no coordinate."""
+    """Points and labels of a built-in data set or file; column `without` is not a coordinate."""
     if name in _GENERATED:
         return _GENERATED[name](seed)
     if name in _PUBLISHED:

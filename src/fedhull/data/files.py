@@ -17,13 +17,13 @@ def load_file(
     """Points x (n, d) and labels y (n,) of a file.
 
     .npz holds `x` and `y`; .csv and .parquet coordinate columns and a label column; .h5ad
-    ``obsm['X_poincare']`` and the label in ``obs``. The column `without` is no coordinate.
+    ``obsm['X_poincare']`` and the label in ``obs``. The column `without` is not a coordinate.
     """
     columns = read_columns(path)
     if label not in columns and not (columns.npz and label == "label"):
         raise InvalidInput(
-            f"{path} has no column {label!r}; it has {', '.join(columns.names)}. Name the one with "
-            f"the classes by --label"
+            f"{path} has no column {label!r}; it has {', '.join(columns.names)}. Use --label to "
+            f"name the one with the classes"
         )
     points = columns.points(leave_out={label, without})
     return check_data(points, columns.get("y" if columns.npz else label), str(path))
@@ -134,7 +134,7 @@ class Columns:
             raise InvalidInput(
                 f"the coordinates must be numbers, and all columns but the one with the classes "
                 f"count as coordinates, but {', '.join(words)} holds words; leave it out of the "
-                f"file, or name the column with the classes by --label"
+                f"file, or use --label to name the column with the classes"
             )
         return np.column_stack(list(coordinates.values()))
 
@@ -170,7 +170,7 @@ def read_columns(path: str | Path) -> Columns:
 def _npz(path: Path) -> Columns:
     with np.load(path, allow_pickle=False) as file:
         if "x" not in file:
-            raise InvalidInput(f"{path} must hold 'x' (and 'y'), it holds {sorted(file)}")
+            raise InvalidInput(f"{path} must hold 'x' (and 'y'), but holds {sorted(file)}")
         columns = {name: file[name] for name in file if name != "x"}
         return Columns(columns, file["x"], npz="y" in columns)
 
@@ -203,7 +203,7 @@ def open_h5ad(path: str | Path, backed: bool = False) -> Any:
         try:
             return anndata.read_h5ad(path, backed="r" if backed else None)
         except (OSError, KeyError, ValueError) as problem:
-            raise InvalidInput(f"{path} is not an .h5ad file, or damaged: {problem}") from None
+            raise InvalidInput(f"{path} is damaged or not an .h5ad file: {problem}") from None
 
 
 def _h5ad(path: Path) -> Columns:

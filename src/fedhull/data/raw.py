@@ -20,7 +20,7 @@ LUNG = "lung_human/lung_human_ask440_counts.npz"
 
 @dataclass(frozen=True)
 class RawCells:
-    """Cells and their labels; `kept` tells which of them the built-in data set is about."""
+    """Cells and their labels; `kept` says which of them the built-in data set is about."""
 
     cells: Cells
     labels: np.ndarray

@@ -127,7 +127,7 @@ def align_by_class(
     if len(shared) < needed:
         raise InvalidInput(
             f"source and target must share at least {needed} classes to fix a "
-            f"{'reflection' if reflect else 'rotation'}, they share {len(shared)}"
+            f"{'reflection' if reflect else 'rotation'}, but share {len(shared)}"
             f"{': ' + ', '.join(map(str, shared)) if shared else ''}"
             f"{'; two are enough with reflect=False' if reflect else ''}"
         )

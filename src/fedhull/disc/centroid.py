@@ -49,7 +49,7 @@ def centroids(
         raise InvalidInput(f"groups must be {len(x)} whole numbers ≥ 0, one for each point")
     if not np.bincount(numbers, w).all():
         raise InvalidInput(
-            "groups must be numbered 0, 1, 2, … and hold some weight each, but group "
+            "groups must be numbered 0, 1, 2, … and each hold some weight, but group "
             f"{int(np.bincount(numbers, w).argmin())} is empty"
         )
     middle = np.zeros((int(numbers.max()) + 1, x.shape[1]))

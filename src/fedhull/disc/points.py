@@ -68,7 +68,7 @@ def as_numbers(values: Any, name: str, shape: str) -> np.ndarray:
     except (TypeError, ValueError):
         kind = "a masked array" if np.ma.is_masked(values) else f"a {type(values).__name__}"
         raise InvalidInput(
-            f"{name} must be an array of numbers of shape {shape}, got {kind} that is none"
+            f"{name} must be an array of numbers of shape {shape}, got {kind} that is not"
         ) from None
 
 
@@ -82,7 +82,7 @@ def as_vectors(values: ArrayLike, name: str, first_row: int = 0) -> np.ndarray:
     if not np.isfinite(array).all():
         where = _row_of(np.asarray(~np.isfinite(array).all(axis=-1)), first_row)
         raise InvalidInput(
-            f"{name} must be finite, but {where} holds NaN or infinity; drop or mend it"
+            f"{name} must be finite, but {where} holds NaN or infinity; drop or fix it"
         )
     return array
 
@@ -138,7 +138,7 @@ def check_alike(**arrays: np.ndarray) -> None:
     names, shapes = " and ".join(arrays), [a.shape for a in arrays.values()]
     if len({shape[-1] for shape in shapes}) > 1:
         counts = ", ".join(str(shape[-1]) for shape in shapes)
-        raise InvalidInput(f"{names} must have equally many coordinates, got {counts}")
+        raise InvalidInput(f"{names} must have the same number of coordinates, got {counts}")
     try:
         np.broadcast_shapes(*(shape[:-1] for shape in shapes))
     except ValueError:

@@ -44,7 +44,7 @@ class HullStream:
         if mapped.ndim != 2:
             raise InvalidInput(
                 f"chunk must have shape (n, d), got shape {mapped.shape}; "
-                f"a list of chunks is fed as iter(chunks)"
+                f"pass a list of chunks as iter(chunks)"
             )
         parts = [mapped[i : i + _ROWS_AT_ONCE] for i in range(0, len(mapped), _ROWS_AT_ONCE)]
         for i, part in enumerate(parts):

@@ -28,7 +28,7 @@ def cells_of(adata: "AnnData", layer: str | None = None, use_rep: str | None = N
 
 
 def made_by(adata: "AnnData", key: str = KEY) -> str | None:
-    """The hash of the encoder that the points come from, if the object tells."""
+    """The hash of the encoder that the points come from, if the object says."""
     said = adata.uns.get(key.removeprefix("X_"), {})
     return said.get("encoder_hash") if hasattr(said, "get") else None
 
@@ -60,6 +60,6 @@ def part_of(table: Any, name: str, words: str) -> Any:
     """An entry of obs, obsm or layers, or a sentence about what there is."""
     if name not in table:
         raise InvalidInput(
-            f"there is no {words}[{name!r}], but {', '.join(map(str, table.keys())) or 'nothing'}"
+            f"there is no {words}[{name!r}], only {', '.join(map(str, table.keys())) or 'nothing'}"
         )
     return table[name]

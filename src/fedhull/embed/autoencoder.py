@@ -131,7 +131,7 @@ class AutoencoderEmbedder(Settings, CellEmbedder):
         weights = dict(arrays)
         scaling = Scaling(weights.pop(_MEAN), weights.pop(_SCALE))
         if scaling.mean.shape != scaling.scale.shape or len(scaling.mean) != len(preparation.genes):
-            raise InvalidInput(f"the scaling must be of {len(preparation.genes)} genes")
+            raise InvalidInput(f"the scaling must cover {len(preparation.genes)} genes")
         return cls(**rest)._begin(preparation, scaling, classes)._take(weights)
 
     def _begin(self, preparation: Preparation, scaling: Scaling, classes: list[str]) -> Self:
@@ -156,7 +156,7 @@ class AutoencoderEmbedder(Settings, CellEmbedder):
     def _numbers(self, labels: np.ndarray, cells: int) -> np.ndarray:
         names = [str(label) for label in labels]
         if len(names) != cells:
-            raise InvalidInput(f"labels must be as many as cells, {cells}, got {len(names)}")
+            raise InvalidInput(f"labels must hold one for each of {cells} cells, got {len(names)}")
         number = {name: i for i, name in enumerate(self.classes)}
         for name in names:
             if name not in number:

@@ -39,7 +39,7 @@ class Cells:
         if len(set(self.genes)) < len(self.genes):
             twice = next(g for i, g in enumerate(self.genes) if g in self.genes[:i])
             raise InvalidInput(
-                f"genes must have different names, but {twice!r} is there twice; with AnnData, "
+                f"genes must have different names, but {twice!r} appears twice; with AnnData, "
                 f"call adata.var_names_make_unique() first"
             )
         object.__setattr__(self, "x", x)
@@ -83,7 +83,7 @@ class Preparation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if counts and not cells.are_counts:
             raise InvalidInput(
                 "x must hold raw counts (whole numbers, none negative) to be normalised and "
-                "logged; say that they are not counts if they have been"
+                "log-transformed; if it does not, set counts to false (--no-counts)"
             )
         chosen = _variable_genes(_normalised(cells.x) if counts else cells.x, n_genes)
         return cls([str(cells.genes[i]) for i in chosen], counts)

@@ -120,7 +120,7 @@ def read_edges(path: str | Path) -> list[Edge]:
         elif row[1]:
             weight = _number(row[2])
             if weight is None:
-                raise InvalidInput(f"{path}: the weight in line {line} is no number: {row[2]!r}")
+                raise InvalidInput(f"{path}: the weight in line {line} is not a number: {row[2]!r}")
             edges.append((row[0], row[1], weight))
     if not edges:
         raise InvalidInput(f"{path} holds no edges")

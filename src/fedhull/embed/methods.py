@@ -21,7 +21,7 @@ def make_embedder(method: str | CellEmbedder, **settings: Any) -> CellEmbedder:
         return method
     kind: Any = EMBEDDERS[method]
     if not issubclass(kind, CellEmbedder):
-        raise InvalidInput(f"method must be an embedder of cells, but {method!r} is none")
+        raise InvalidInput(f"method must be an embedder of cells, but {method!r} is not")
     known = {setting.name: setting.default for setting in fields(kind) if setting.init}
     for name, value in settings.items():
         if name not in known:
@@ -30,7 +30,7 @@ def make_embedder(method: str | CellEmbedder, **settings: Any) -> CellEmbedder:
             )
         if not _fits(value, known[name]):
             raise InvalidInput(
-                f"{name} must be of the kind of its default, {known[name]!r}, got {value!r}"
+                f"{name} must be of the same type as its default, {known[name]!r}, got {value!r}"
             )
     made: CellEmbedder = kind(**settings)
     return made

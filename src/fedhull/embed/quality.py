@@ -32,8 +32,8 @@ def measure_quality(
     - ``distortion``: how far a distance is off, on average, as a share of what it should be, after
       the best rescaling;
     - ``neighbours_kept``: the share of a cell's 15 nearest neighbours that still are;
-    - ``knn_disc``, ``knn_pca2``, ``knn_pca10``, ``majority``: percent of cells whose label their 15
-      nearest others tell, in the disc and after PCA, and that the commonest label would.
+    - ``knn_disc``, ``knn_pca2``, ``knn_pca10``: percent of cells whose 15 nearest neighbours vote
+      for their label, in the disc and after PCA; ``majority``: of those with the commonest label.
     """
     reduced = PCA(min(_COMPONENTS, *features.shape), random_state=seed).fit_transform(features)
     before = pairwise_distances(reduced)

@@ -72,8 +72,8 @@ def train(
     trained = {name: np.array(now[name]) for name in sorted(now)}
     if not all(np.isfinite(array).all() for array in trained.values()):
         raise InvalidInput(
-            f"training has left the numbers; learning_rate must be smaller, got "
-            f"{settings.learning_rate}, or the features are of very different sizes"
+            f"training has diverged to NaN or infinity; use a learning_rate smaller than "
+            f"{settings.learning_rate}, or scale the features to similar sizes"
         )
     return trained, float(losses.mean())
 

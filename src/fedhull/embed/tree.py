@@ -85,7 +85,7 @@ def embed_tree(
         length = check_positive(edge_length, "edge_length", "1.0")
     if length > longest * (1.0 + 1e-12):
         raise InvalidInput(
-            f"edge_length must be at most {longest:.6g}, so that the deepest node can be told from "
+            f"edge_length must be at most {longest:.6g}, so that the deepest node stays off "
             f"the rim, got {edge_length!r}; leave it out to have it chosen"
         )
     if spread not in (None, *_SPREADS):
@@ -128,7 +128,7 @@ class TreeEmbedder(Embedder):
         if len(set(names)) < len(names):
             twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise InvalidInput(
-                f"nodes must have different names as strings, but {twice!r} is twice"
+                f"nodes must have different names as strings, but {twice!r} appears twice"
             )
         self.names, self.points = np.array(names), tree.points
         self.edge_length = tree.edge_length

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fedhull.errors import MissingExtra
+from fedhull.kits.consent import forget_holdings, withdraw
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import Kits
 from fedhull.registry import Registry
@@ -23,7 +24,7 @@ DEFAULT_ENGINE = "nvflare"
 @dataclass(frozen=True)
 class Options:
     """What a participant may choose, whatever the engine: how long to wait for the others, and how
-    long each step may take, in seconds; by files, where messages lie, whether to go on without
+    long each step may take, in seconds; for files, where messages lie, whether to go on without
     those who have not replied, and whether to begin again."""
 
     wait: float = 3600.0
@@ -59,11 +60,11 @@ class Runner(ABC):
 
     @abstractmethod
     def serve(self, kit: Kit, options: Options, say: Say) -> Path:
-        """Run the study of the coordinator's kit; the folder with what came of it."""
+        """Run the study of the coordinator's kit; the folder with its results."""
 
     @abstractmethod
     def join(self, kit: Kit, options: Options, say: Say) -> Path:
-        """Take part in the study of a site's kit; the folder with what came of it."""
+        """Take part in the study of a site's kit; the folder with its results."""
 
     def session_open(self, kit: Kit) -> bool:
         """Whether a session has begun that the next call goes on with, so that nothing has to be
@@ -75,10 +76,10 @@ class Runner(ABC):
         return
 
     def after_join(self, kit: Kit) -> None:
-        """Clean up when `join` has ended, well or not: a consent that was not used is withdrawn."""
-        from fedhull.kits.consent import withdraw
-
+        """Clean up when `join` has ended, well or not: withdraw a consent that was not used, and
+        leave nothing of the site's cells in the kit."""
         withdraw(kit)
+        forget_holdings(kit)
 
 
 ENGINES: Registry[Runner] = Registry("engine", "fedhull.engines")

@@ -79,8 +79,8 @@ def wait_for_server(host: str, port: int, wait: float, say: Callable[[str], None
             said = True
         if monotonic() > deadline:
             raise ServerUnreachable(
-                f"the server at {host}:{port} has not been there for {wait:g} seconds; ask the "
-                f"coordinator whether it runs, and your network people whether port {port} is open"
+                f"the server at {host}:{port} has not answered for {wait:g} seconds; ask the "
+                f"coordinator if it is running, and your network team if port {port} is open"
             )
         sleep(POLL_SECONDS)
 
@@ -126,7 +126,7 @@ def _server_gone(kit: Kit, results: Path | None, host: str, port: int) -> Path:
         )
     else:
         sentence = (
-            f"the server at {host}:{port} is gone, the study did not finish; nothing of this "
+            f"the server at {host}:{port} is gone and the study did not finish; nothing of this "
             f"session is left on this machine but its log. A new attempt is a new session"
         )
     results = results or kit.results("no-session")

@@ -64,8 +64,8 @@ def use(kit: Kit, results: Path) -> Holdings:
             (kit.folder / HOLDINGS).rename(results / HOLDINGS)
         except FileNotFoundError:
             raise NoConsent(
-                "nobody here has agreed to a session; 'fedhull client' shows what would leave and "
-                "asks"
+                "nobody at this site has agreed to a session; 'fedhull client' shows what would "
+                "leave and asks"
             ) from None
     consent = read(taken)
     if consent.study != kit.study.hash.hex():
@@ -78,8 +78,8 @@ def use(kit: Kit, results: Path) -> Holdings:
         )
     if _file_hash(consent.data) != consent.file:
         raise NoConsent(
-            f"the data have changed since the consent was given: {consent.data} is another file "
-            f"now; run 'fedhull client' again"
+            f"the data have changed since the consent was given: {consent.data} is now a different "
+            f"file; run 'fedhull client' again"
         )
     return kit.task.holdings_from_bytes(prepared)
 

@@ -1,4 +1,4 @@
-"""A participant's folder: the study, the participant's key, and what came of each run.
+"""A participant's folder: the study, the participant's key, and the results of each run.
 
 KIT/
   study.toml        the same for all participants
@@ -44,7 +44,7 @@ class Kit:
         folder = Path(folder).resolve()
         if not (folder / STUDY).is_file():
             raise InvalidInput(
-                f"{folder} is no kit: it has no {STUDY}; 'fedhull provision' makes kits"
+                f"{folder} is not a kit: it has no {STUDY}; 'fedhull provision' makes kits"
             )
         study = study_from_toml(read_text(folder / STUDY))
         key_file = identity_file or folder / IDENTITY
@@ -59,7 +59,7 @@ class Kit:
         roster = {public: name for name, public in study.clients.items()}
         if identity.public not in (study.coordinator, *roster):
             raise BadIdentity(
-                f"the key in {key_file} is nobody's on the roster of the study {study.name!r}; "
+                f"the key in {key_file} is not on the roster of the study {study.name!r}; "
                 f"use the key whose public line is in its [clients] table"
             )
         if identity_file is not None:

@@ -39,7 +39,7 @@ def make_kits(draft: str, folder: Path, options: str = "", encoder: bytes | None
     if not isinstance(roster, dict):
         raise InvalidInput("the study must have a [clients] table with a line for each site")
     for reserved in {SERVER, AUTHORITY} & roster.keys():
-        raise InvalidInput(f"a site must not be called {reserved!r}, which is a folder of its own")
+        raise InvalidInput(f"a site must not be called {reserved!r}: that folder is not a site's")
     made = {name: Identity.generate() for name, public in roster.items() if public == ""}
     coordinator = Identity.generate()
     if content.get("coordinator"):
@@ -48,7 +48,7 @@ def make_kits(draft: str, folder: Path, options: str = "", encoder: bytes | None
     if encoder is not None:
         _put_hash(content, hashlib.sha256(encoder).hexdigest())
     elif "encoder" in content or "embedding" in content:
-        raise InvalidInput("this study needs the file of its encoder: --encoder FILE")
+        raise InvalidInput("this study needs its encoder's file: --encoder FILE")
     content["clients"] = roster | {name: identity.public for name, identity in made.items()}
     study = study_from_plain(content)
     task = task_of(study, encoder)
@@ -78,11 +78,11 @@ def _put_hash(content: dict[str, Any], sha256: str) -> None:
 
 def _readme(name: str, task: Task, has_key: bool, options: str) -> str:
     command = f"fedhull server .{options}"
-    words = "It says whom it is waiting for, and ends by itself."
+    words = "It says which sites it is waiting for, and ends by itself."
     if name != SERVER:
         label = " --label YOUR_CLASS_COLUMN" if task.needs_labels else ""
         command = f"fedhull client .{options} --data YOUR_FILE{label}"
-        words = "It shows what would be sent, and asks, before anything is sent."
+        words = "It shows what would be sent, and asks before anything is sent."
     key = (
         f"`{IDENTITY}` is your private key: keep this folder to yourself."
         if has_key

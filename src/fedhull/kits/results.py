@@ -38,7 +38,7 @@ def write_report(result: Path, out: Path | None = None) -> Path:
     try:
         content = json.loads(read_text(result))
     except json.JSONDecodeError:
-        raise InvalidInput(f"{result} is not JSON; name a result of fedhull's") from None
+        raise InvalidInput(f"{result} is not JSON; name a result file of fedhull") from None
     page = page_from_json(content.get("report") if isinstance(content, dict) else None, str(result))
     out = out or result.with_name(REPORT)
     write_text(out, render(with_own_points(page, _holdings_of(result.parent))), _mode(page))

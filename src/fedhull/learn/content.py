@@ -39,7 +39,7 @@ class Content(msgspec.Struct, kw_only=True, tag_field=KIND, forbid_unknown_field
         if self.class_of_label is not None:
             beyond = set(self.class_of_label.values()) - set(self.classes)
             if beyond:
-                raise InvalidInput(f"class_of_label must name classes, but {beyond.pop()} is none")
+                raise InvalidInput(f"class_of_label must name classes, not {beyond.pop()}")
         self.check()
 
     def check(self) -> None:

@@ -56,7 +56,7 @@ def kernighan_lin(
     """
     if n_groups != 2:
         raise InvalidInput(
-            f"kernighan-lin grouping is for two classes, this study has {n_groups}; "
+            f"kernighan-lin grouping is for two classes, but this study has {n_groups}; "
             f"use 'matching' or 'spectral'"
         )
     second = halved(_weights(between(hulls, curvature)), np.random.default_rng(seed))

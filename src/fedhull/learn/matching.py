@@ -37,7 +37,7 @@ def matching(
     families = [np.flatnonzero(owners == owner) for owner in dict.fromkeys(owners.tolist())]
     largest = max(map(len, families))
     if largest > n_groups:
-        raise InvalidInput(f"a client has {largest} hulls, more than the {n_groups} global classes")
+        raise InvalidInput(f"a site has {largest} hulls, more than the {n_groups} global classes")
     starts = _starts(middles, families, n_groups, curvature, seed)
     costs, groups = _settled(middles, families, starts, curvature)
     cheapest = 0

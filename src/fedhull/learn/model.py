@@ -26,8 +26,8 @@ def model_to_json(
     kind = getattr(type(model), "Content", Content).__struct_config__.tag
     if kind not in CLASSIFIERS.names or CLASSIFIERS[kind] is not type(model):
         raise InvalidInput(
-            f"a {type(model).__name__} cannot be saved as a model file: only classifiers that can "
-            f"be named can, {', '.join(CLASSIFIERS.names)}"
+            f"a {type(model).__name__} cannot be saved as a model file: only classifiers with a "
+            f"name can be, {', '.join(CLASSIFIERS.names)}"
         )
     content = model.to_content()
     if class_of_label is not None:
@@ -106,7 +106,7 @@ def _checked(content: Any, name: str) -> Content:
         raise InvalidInput(f"{name} is not a fedhull model")
     if content.get("version") != VERSION:
         raise InvalidInput(
-            f"{name} has version {content.get('version')!r} of the format, this fedhull reads "
+            f"{name} has version {content.get('version')!r} of the format, but this fedhull reads "
             f"version {VERSION}"
         )
     kind = content.get(KIND)

@@ -47,7 +47,7 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
             raise InvalidInput("clients must have different identity keys, but two are the same")
         if n < 2 or (n < SMALLEST_COHORT and not self.protocol.allow_small_cohort):
             raise InvalidInput(
-                f"clients must be at least {SMALLEST_COHORT}, got {n}: with fewer, the sum tells "
+                f"clients must be at least {SMALLEST_COHORT}, got {n}: with fewer, the sum shows "
                 f"one site what the other sent (two can be forced: allow_small_cohort = true)"
             )
         # with half of the clients or fewer, a server could unmask two different lists of survivors

@@ -95,7 +95,7 @@ class ClientSession:
         message = m.decode_to_client(raw, self.study, result_expected=takes_result)
         states, handle = _HANDLERS[type(message)]
         if self.state not in states:
-            raise OutOfTurn(f"a client that is {self.state.value} takes no {_kind(message)}")
+            raise OutOfTurn(f"a client that is {self.state.value} accepts no {_kind(message)}")
         if not isinstance(message, m.Invite) and message.session != self._session:
             raise BadMessage("a message belongs to another session")
         reply: m.FromClient | None = handle(self, message)
@@ -106,7 +106,7 @@ class ClientSession:
     def _advertise(self, message: m.Invite) -> m.Advertise:
         if message.number != self._summation.number:
             raise OutOfTurn(
-                f"an invitation to session {message.number} of the study, where session "
+                f"an invitation to session {message.number} of the study, but session "
                 f"{self._summation.number} is next"
             )
         self._session = message.session
@@ -207,9 +207,9 @@ class ClientSession:
     def _confirm(self, message: m.SurvivorList) -> m.Confirm:
         survivors = message.survivors
         if len(set(survivors)) != len(survivors) or not set(survivors) <= self._received.keys():
-            raise InconsistentView("the list of survivors names somebody twice or from outside")
+            raise InconsistentView("the list of survivors names somebody twice, or an outsider")
         if self.name not in survivors:
-            raise InconsistentView("the list of survivors leaves this client out, which uploaded")
+            raise InconsistentView("the list of survivors omits this client, which uploaded")
         self._check_enough(len(survivors))
         self._survivors = sorted(survivors)
         self.state = ClientState.CONFIRMED
@@ -228,7 +228,7 @@ class ClientSession:
                 raise BadMessage(f"the confirmation of {name!r} is not its own")
             if (confirmation.view, confirmation.survivors) != agreed:
                 raise InconsistentView(
-                    f"{name!r} was shown other participants or survivors than this client"
+                    f"{name!r} was shown different participants or survivors than this client"
                 )
         vanished = self._received.keys() - set(self._survivors)
         self.state = ClientState.UNMASKED

@@ -51,7 +51,7 @@ class Identity:
         except (ValueError, TypeError):
             key = None
         if not isinstance(key, Ed25519PrivateKey):
-            raise BadIdentity("this is no Ed25519 identity key; make one with 'fedhull keygen'")
+            raise BadIdentity("this is not an Ed25519 identity key; make one with 'fedhull keygen'")
         return cls(key)
 
     def to_pem(self) -> bytes:
@@ -75,7 +75,7 @@ class Identity:
         return f"Identity(public={self.public[:8]}…)"
 
     def __reduce__(self) -> str:
-        raise TypeError("an identity is not pickled: use to_pem and keep the file safe")
+        raise TypeError("an identity cannot be pickled: use to_pem and keep the file safe")
 
 
 def verify(public: str, message: bytes, signature: bytes) -> None:
@@ -111,7 +111,7 @@ class ExchangeKey:
         try:
             agreed = self._key.exchange(X25519PublicKey.from_public_bytes(peer))
         except ValueError:
-            raise BadMessage("a peer's exchange key is not a valid one") from None
+            raise BadMessage("a peer's exchange key is not valid") from None
         return stretch(agreed, salt, purpose)
 
     def __repr__(self) -> str:

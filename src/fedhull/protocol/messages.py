@@ -242,12 +242,12 @@ def _small(study: Agreement) -> int:
 
 def _decode(decoder: "msgspec.msgpack.Decoder[T]", raw: bytes, limit: int) -> T:
     if len(raw) > limit:
-        raise BadMessage(f"a message has {len(raw)} bytes where at most {limit} are possible")
+        raise BadMessage(f"a message has {len(raw)} bytes, but at most {limit} are possible")
     try:
         return decoder.decode(raw)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         # msgspec's own words may quote the message
-        raise BadMessage("a message is damaged or not one of this protocol's") from None
+        raise BadMessage("a message is damaged or does not belong to this protocol") from None
 
 
 def _check_study(message: Message, study: Agreement) -> None:

@@ -158,7 +158,7 @@ class ServerSession:
         if sender != name:
             raise BadMessage(f"a message from {name!r} is signed by {sender!r}")
         if not isinstance(message, expected):
-            raise OutOfTurn(f"{name!r} sent something else than this step asks for")
+            raise OutOfTurn(f"{name!r} sent something other than this step asks for")
         if isinstance(message, m.Advertise):
             for public in (message.channel_key, message.mask_key):
                 ExchangeKey().derive(public, b"", b"")
@@ -218,7 +218,7 @@ class ServerSession:
         self, name: str, upload: m.Upload, common: tuple[bytes, int] | None
     ) -> np.ndarray:
         if (upload.view, upload.n_sums) != common:
-            raise InconsistentView(f"{name!r} has seen other participants than most")
+            raise InconsistentView(f"{name!r} has seen different participants than most")
         least, most = self._summation.lengths
         if not least <= upload.n_sums <= most:
             raise BadMessage(f"{name!r} sends more or fewer sums than the study allows")
@@ -308,8 +308,8 @@ class ServerSession:
         if len(present) < self.study.threshold:
             why = "".join(f"; {name}: {problem}" for name, problem in self.refused.items())
             raise BelowThreshold(
-                f"only {len(present)} of {len(self.study.clients)} clients completed the step "
-                f"'{self.step.value}', the threshold is {self.study.threshold}{why}"
+                f"only {len(present)} of {len(self.study.clients)} sites completed the step "
+                f"'{self.step.value}', but the threshold is {self.study.threshold}{why}"
             )
 
 

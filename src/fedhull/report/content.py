@@ -306,7 +306,7 @@ def page_from_json(content: Any, name: str) -> AnyPage:
     """The inverse of `page_to_json`, strictly checked."""
     if content is None:
         raise InvalidInput(
-            f"{name} is no result of fedhull's; name a result.json that demo, simulate, server or "
+            f"{name} is not a fedhull result; name a result.json that demo, simulate, server or "
             f"client has written"
         )
     found = content.get("version") if isinstance(content, dict) else None

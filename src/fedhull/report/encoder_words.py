@@ -45,7 +45,7 @@ SMALL_COHORT = (
 )
 OWN_RESULT = (
     "This page and result.json say how many cells this site holds, and its own loss in each round. "
-    "Whoever shows them to the coordinator tells it."
+    "Showing them to the coordinator reveals this."
 )
 NOT_AUDITED = "fedhull has not been audited."
 
@@ -82,9 +82,9 @@ def figures(page: EncoderPage) -> list[Figure]:
         ),
     ]
     if isinstance(page, EncoderSitePage):
-        shown.append(figure(f"{page.cells:,}", "cells of yours", "trained on, never sent"))
+        shown.append(figure(f"{page.cells:,}", "of your cells", "trained on, never sent"))
     elif last.cells is not None:
-        shown.append(figure(f"{last.cells:,}", "cells in the last round", "over all sites in it"))
+        shown.append(figure(f"{last.cells:,}", "cells in the last round", "at all sites in it"))
     if last.loss is not None:
         shown.append(figure(f"{last.loss:.3f}", "mean loss per cell and gene", "in the last round"))
     return [*shown, *bytes_figure(page)]
@@ -126,7 +126,7 @@ def _rounds(page: EncoderPage) -> Section:
         rows.append([span, f"{sites}", *([f"{cells:,}"] if with_cells else [])])
     return Section(
         title="Sites and cells in the sum" if with_cells else "Sites in the sum",
-        paragraphs=["The server is told how many cells the sites in a round hold together."]
+        paragraphs=["The server learns how many cells the sites in a round hold together."]
         if with_cells
         else [],
         table=Table(columns=["rounds", "sites", *(["cells"] if with_cells else [])], rows=rows),
@@ -137,11 +137,11 @@ def _next(page: EncoderPage) -> Section:
     return Section(
         title="The encoder, and what comes next",
         paragraphs=[
-            "encoder.npz, in the folder of this run, is the same for everybody, to the bit. "
+            "encoder.npz, in the folder of this run, is the same for everybody, bit for bit. "
             "Compare its SHA-256 with the other participants'.",
             "In a study of hulls every site can now place its cells with it. "
             "“fedhull provision study.toml --encoder encoder.npz” puts its hash into the study. "
-            "That study asks for a consent of its own. docs/encoder.md describes each step.",
+            "That study asks for its own consent. docs/encoder.md describes each step.",
         ],
         table=Table(
             columns=["file", "SHA-256"],

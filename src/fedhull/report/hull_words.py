@@ -16,7 +16,7 @@ HIDDEN = (
     "which site a hull belongs to",
     "the order that assigns labels to sites",
     "one site's upload, unmasked",
-    "points that are no corner of a hull",
+    "points that are not corners of a hull",
     "how well the model does at one site",
 )
 HIDDEN_IF_ONE_VANISHED = "the upload of a site that was given up as vanished"
@@ -31,8 +31,8 @@ UNPROTECTED = (
     "fedhull has not been audited.",
 )
 OWN_RESULT = (
-    "This page and result.json say which hulls are this site's. Whoever shows them to the "
-    "coordinator tells it."
+    "This page and result.json say which hulls are this site's. Showing them to the coordinator "
+    "reveals this."
 )
 SMALL_COHORT = (
     "Small cohorts. With two sites in the sum, each can subtract its own hulls from what is "
@@ -78,15 +78,15 @@ def figures(page: AnyHullPage) -> list[Figure]:
 
 def seen(page: AnyHullPage) -> list[str]:
     """What the server could see."""
-    found = list(SEEN)
-    found.insert(2, SUM.format(threshold=page.threshold))
+    lines = list(SEEN)
+    lines.insert(2, SUM.format(threshold=page.threshold))
     if page.n_gone:
-        found.append(SEEN_IF_ONE_VANISHED)
+        lines.append(SEEN_IF_ONE_VANISHED)
     if not isinstance(page, SimulationPage) and page.tested:
-        found.append(
+        lines.append(
             f"how well the model does, as the sum of the counts over ≥ {page.threshold} sites"
         )
-    return found
+    return lines
 
 
 def hidden(page: AnyHullPage) -> list[str]:
@@ -140,9 +140,7 @@ def _accuracy(page: AnyHullPage) -> Figure:
             count(score.trials, "trial"),
         )
     if not page.tested or page.correct is None:
-        return figure(
-            "not known", "accuracy", "a site did not answer, or no site had held points out"
-        )
+        return figure("not known", "accuracy", "a site did not answer, or no site held points out")
     where = (
         "that you held out"
         if isinstance(page, SitePage)

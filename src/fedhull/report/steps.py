@@ -1,4 +1,4 @@
-"""The method, step by step, told with a study's own numbers."""
+"""The method, step by step, with a study's own numbers."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def _hull(page: AnyHullPage) -> dict[str, Any]:
     facts = []
     if isinstance(page, SitePage):
         facts = [
-            (f"{page.points_held:,}", "points of yours are in the study"),
+            (f"{page.points_held:,}", "of your points are in the study"),
             (f"{page.points_guarded:,}", "of them were left out by the guard"),
         ]
     elif not isinstance(page, CoordinatorPage):
@@ -39,8 +39,8 @@ def _hull(page: AnyHullPage) -> dict[str, Any]:
         "hull",
         "A hull around each class",
         "Each site wraps the points of each of its classes in a convex hull. Its edges are "
-        "geodesics, the straight lines of the disc. Points that stand apart are left out first, by "
-        "the guard. The points inside are no longer needed: they never leave the site.",
+        "geodesics, the straight lines of the disc. Before that, the guard leaves out points that "
+        "stand apart. The points inside are no longer needed: they never leave the site.",
         *facts,
     )
 
@@ -49,9 +49,9 @@ def _bins(page: AnyHullPage) -> dict[str, Any]:
     return _step(
         "bins",
         "Corners become bins",
-        f"The disc is cut into numbered bins; two points of one bin are at most "
-        f"{page.space.epsilon:g} apart. Of each corner only the number of its bin is kept, and the "
-        f"hull of the bins' centres is what the site works with from here on.",
+        f"The disc is cut into numbered bins; two points in one bin are at most "
+        f"{page.space.epsilon:g} apart. Only the number of each corner's bin is kept, and from "
+        f"here on the site works with the hull of the bins' centres.",
         (f"{page.space.quantizer.n_bins:,}", "bins"),
         (f"{page.points_sent:,}", "corners of "
          + ("your hulls" if isinstance(page, SitePage) else "all hulls")),
@@ -116,8 +116,8 @@ def _decoded(page: AnyHullPage) -> dict[str, Any]:
     return _step(
         "decoded",
         "The server takes the sum apart",
-        f"The server adds what it received. {found} It is exact: what comes out is what the sites "
-        f"put in, but not whose is whose.",
+        f"The server adds what it received. {found} This is exact: the server gets what the "
+        f"sites put in, but not which site put in what.",
         *facts,
     )
 
@@ -128,7 +128,7 @@ def _grouped(page: AnyHullPage) -> dict[str, Any]:
         "Hulls find their classes",
         "One site's “class 1” may be another's “class 2”. Hulls that overlap belong "
         "together, and the hulls of one place in the order are all of different classes. So the "
-        "server assigns each to a class, without knowing any class's name.",
+        "server can assign each to a class, without knowing any class's name.",
         (f"{len(page.classes):,}", "classes"),
         (page.parameters.get("grouping", ""), "grouping"),
     )

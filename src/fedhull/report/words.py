@@ -2,7 +2,7 @@
 
 from fedhull.report.content import Page
 
-# How the scores of a simulation are called where there is room.
+# The names of a simulation's scores where there is room.
 DESCRIPTIONS = {
     "FL": "FL, federated",
     "C": "C, the same method on pooled data",

@@ -77,14 +77,15 @@ def olsson(quick: bool, seed: int, report: Report) -> Finding:
         _draw_regions(x, y, seed),
         remarks=[
             "Picture: what the server learned in one study with the paper's split, and the test "
-            "cells; crosses are wrong. Some classes lie one behind the other on the way to the "
-            "rim. A geodesic through a reference point cuts the disc in two and cannot part them "
-            "well; a boundary at a constant distance from a geodesic can follow the rim, and one "
-            "convex problem places all of them at once.",
+            "cells; crosses are misclassified. Some classes lie one behind the other towards the "
+            "rim. A geodesic through a reference point cuts the disc in two and cannot separate "
+            "them well; a boundary at a constant distance from a geodesic can follow the rim, and "
+            "one convex problem places all of them at once.",
             "CP and CE do not depend on how cells are dealt out to sites and agree to the digit. "
             "FLP and FLE do; the paper does not say how it dealt them out. CH-CP and CH-CE differ "
             "because our hulls are minimal, while the authors' code repeats a corner and keeps "
-            "points on edges. 'Our defaults' are over ten random splits, not the paper's one.",
+            "points on edges. 'Our defaults' are over ten random splits, not the paper's single "
+            "one.",
         ],
     )
 

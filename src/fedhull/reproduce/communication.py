@@ -58,7 +58,7 @@ def communication(quick: bool, seed: int, report: Report) -> Finding:
             "K·L·log is K·L·max{h·log2 L, log2 B} bits, as bytes; K is the mean number of corners "
             "of a site, h = 2. The measured bytes are 2 to 6 times that: two sums for each "
             "non-empty bin, a field wide enough for labels that can never be confused, and keys, "
-            "shares and signatures for each peer, which count where hulls are small.",
+            "shares and signatures for each peer, which matter where hulls are small.",
         ],
     )
 

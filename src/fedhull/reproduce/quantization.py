@@ -56,8 +56,8 @@ def quantization(quick: bool, seed: int, report: Report) -> Finding:
         {"rows": rows},
         _draw(x, y, rows),
         [
-            "Corners, their share of the class and the hyperbolic distance by which quantizing "
-            "moves a hull's corners at most are those of the hulls as in the paper (no guard), "
+            "Corners, their share of the class and the largest hyperbolic distance by which "
+            "quantizing moves a hull's corner are those of the hulls as in the paper (no guard), "
             "over all sites and classes.",
         ],
     )

@@ -30,7 +30,7 @@ _STYLES = dict(zip(METHODS, zip(PALETTE, ("-", "-", "--", "--", ":"), strict=Fal
 REMARKS = [
     "As in the paper: the Poincaré methods stay near 100 %, the Euclidean ones fall as the "
     "geodesic moves away from the origin and recover as the margin grows. The paper's FLP hardly "
-    "suffers from wide bins; our default, which has only corners to choose its strength by, does.",
+    "suffers from wide bins; our default, which has only corners to tune its strength on, does.",
 ]
 
 

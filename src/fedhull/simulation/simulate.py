@@ -192,7 +192,7 @@ def simulate(
         **{name: settings[name] for name in settings.keys() & SETTINGS.keys()},
     )
     if experiment.dropped[0] >= clients:
-        raise InvalidInput(f"drop = {experiment.drop!r} leaves none of {clients} clients")
+        raise InvalidInput(f"drop = {experiment.drop!r} leaves none of the {clients} sites")
     study.quantizer.encode(points)  # a point beyond R is an error before anything is sent
     owner_of = _dealer(y, clients, how, column)
     stage = _stages(experiment, report)

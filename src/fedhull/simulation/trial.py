@@ -161,8 +161,7 @@ def _class_orders(
         mine = owner == i
         if not mine.any():
             raise InvalidInput(
-                f"client {i + 1} of {sites} has no points; use fewer clients or a more even "
-                f"partition"
+                f"site {i + 1} of {sites} has no points; use fewer sites or a more even partition"
             )
         classes = np.unique(y[mine])
         orders.append(rng.permutation(classes) if i < round(switch * sites) else classes)

@@ -73,7 +73,7 @@ def check_setting(name: str, known: tuple[str, ...] = tuple(SETTINGS)) -> str:
     if name not in known:
         near = get_close_matches(name, known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InvalidInput(f"there is no setting {name!r}; there are {', '.join(known)}{hint}")
+        raise InvalidInput(f"there is no setting {name!r}, only {', '.join(known)}{hint}")
     return name
 
 

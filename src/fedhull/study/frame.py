@@ -1,4 +1,4 @@
-"""The frame that all sites' points lie in: points that are there already, or cells that every site
+"""The frame that all sites' points lie in: existing points, or cells that every site
 places with the encoder whose hash stands in the study."""
 
 import hashlib
@@ -19,7 +19,7 @@ def read_encoder(study: Study, content: bytes | None) -> CellEmbedder | None:
         return None
     encoder = named_encoder(content, study.encoder_hash, "the study's encoder")
     if not isinstance(encoder, CellEmbedder):
-        raise InvalidInput(f"a study's encoder must be one of cells, not of a {encoder.method}")
+        raise InvalidInput(f"a study's encoder must place cells, not a {encoder.method}")
     if encoder.curvature != study.geometry.curvature:
         raise InvalidInput(
             f"the encoder has curvature {encoder.curvature:g}, but the study says "
@@ -52,7 +52,7 @@ def load_points(
         return load_file(data, label)
     points, labels = _placed(encoder, data, label, layer)
     if labels is None:
-        raise InvalidInput(f"{data} has no column {label!r}; name the classes by --label")
+        raise InvalidInput(f"{data} has no column {label!r}; name yours with --label")
     return check_data(points, labels, data)
 
 

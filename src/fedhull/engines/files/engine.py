@@ -81,7 +81,7 @@ class FilesEngine:
             raise StillWaiting(
                 f"step '{kind}' ({position + 1} of {len(STEPS)}) has {len(replies)} of "
                 f"{len(replies) + len(failures)} replies; carry the requests in {self._mail} to "
-                f"the sites and their replies back, then call again. Missing: "
+                f"the sites and their replies back, then run this again. Missing: "
                 f"{', '.join(sorted(failures))} (--go-on goes on without them, if at least "
                 f"{threshold} have replied)"
             )

@@ -41,5 +41,5 @@ def unwrap(path: Path) -> bytes:
         or int.from_bytes(length, "big") != len(message)
         or hashlib.sha256(message).digest() != checksum
     ):
-        raise InvalidInput(f"{path} is damaged or not all of it has arrived; copy it again")
+        raise InvalidInput(f"{path} is damaged or incomplete; copy it again")
     return message

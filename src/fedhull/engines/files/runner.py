@@ -1,4 +1,4 @@
-"""`fedhull server` and `fedhull client` by files: one step for each call."""
+"""`fedhull server` and `fedhull client` over files: one step for each call."""
 
 import hashlib
 import shutil
@@ -37,7 +37,7 @@ class FilesRunner(Runner):
         """Refuse studies that are too long for people who carry files."""
         if task.sums > 1:
             raise InvalidInput(
-                f"this study cannot be run by files: its {task.sums} rounds have {len(STEPS)} "
+                f"this study cannot run over files: its {task.sums} rounds have {len(STEPS)} "
                 f"steps each, and somebody would have to carry all of them; use the engine nvflare"
             )
 
@@ -65,7 +65,7 @@ class FilesRunner(Runner):
         return results
 
     def join(self, kit: Kit, options: Options, say: Say) -> Path:
-        """A site's next step; StillWaiting until the model is there."""
+        """A site's next step; StillWaiting until there is a model."""
         self.check(kit.task)
         assert kit.name is not None
         mail = _mail_of(kit, options)
@@ -96,11 +96,11 @@ class FilesRunner(Runner):
             path.unlink(missing_ok=True)
             return results
         raise StillWaiting(
-            "carry the reply to the coordinator, and call again when a request is back"
+            "carry the reply to the coordinator, and run this again when a request comes back"
         )
 
     def session_open(self, kit: Kit) -> bool:
-        """Whether a session by files has begun at this site."""
+        """Whether a session over files has begun at this site."""
         return (kit.folder / RESULTS / RUN / CONSENT).exists()
 
     def start_again(self, kit: Kit) -> None:

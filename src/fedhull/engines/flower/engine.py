@@ -72,8 +72,8 @@ def find_sites(
             if len(found) >= study.threshold:
                 break
             raise BelowThreshold(
-                f"after {wait:g} seconds only {len(found)} of {len(study.clients)} sites are here, "
-                f"the study needs {study.threshold}"
+                f"after {wait:g} seconds only {len(found)} of {len(study.clients)} sites are "
+                f"connected, but the study needs {study.threshold}"
             )
         sleep(_POLL_SECONDS)
     return found

@@ -16,7 +16,7 @@ _JOB_END_SECONDS = 10.0
 
 
 def run_client(kit: Kit, wait: float, say: Say) -> Path:
-    """Take part in the study of a site's kit; the folder with what came of it.
+    """Take part in the study of a site's kit; the folder with its results.
 
     Waits `wait` seconds at most for the server to be there.
     """
@@ -90,7 +90,7 @@ def _shake_hands(kit: Kit, host: str, port: int) -> None:
         return  # nothing to read and no refusal: accepted
     except ssl.SSLError:
         raise BadIdentity(
-            f"the server at {host}:{port} and this kit do not have certificates of the same "
+            f"the server at {host}:{port} and this kit do not have certificates from the same "
             f"authority; ask the coordinator for the kit of this study"
         ) from None
     except OSError:

@@ -26,7 +26,7 @@ _END_SECONDS = 30
 
 
 def run_server(kit: Kit, wait: float, timeout: float, say: Say) -> Path:
-    """Run the study of a coordinator's kit; the folder with what came of it.
+    """Run the study of a coordinator's kit; the folder with its results.
 
     The study begins when all sites are there, or after `wait` seconds if enough are. Each step
     waits for at most `timeout` seconds.
@@ -90,23 +90,24 @@ def _wait_for_sites(kit: Kit, session: Session, wait: float, say: Say) -> None:
     roster, threshold = set(kit.study.clients), kit.study.threshold
     deadline, known = monotonic() + wait, None
     while True:
-        here = {client.name for client in session.get_connected_client_list()} & roster
-        if here != known:
-            missing = ", ".join(sorted(roster - here))
+        connected = {client.name for client in session.get_connected_client_list()} & roster
+        if connected != known:
+            missing = ", ".join(sorted(roster - connected))
             say(
-                f"Sites: {len(here)} of {len(roster)} are here"
+                f"Sites: {len(connected)} of {len(roster)} are connected"
                 + f"; waiting for {missing}" * bool(missing)
             )
-            known = here
-        if here == roster:
+            known = connected
+        if connected == roster:
             return
         if monotonic() > deadline:
-            if len(here) >= threshold:
-                say(f"Going on with {len(here)} sites after {wait:g} seconds")
+            if len(connected) >= threshold:
+                say(f"Going on with {len(connected)} sites after {wait:g} seconds")
                 return
             raise BelowThreshold(
-                f"after {wait:g} seconds only {len(here)} of {len(roster)} sites are here, the "
-                f"study needs {threshold}; missing: {', '.join(sorted(roster - here))}"
+                f"after {wait:g} seconds only {len(connected)} of {len(roster)} sites are "
+                f"connected, but the study needs {threshold}; missing: "
+                f"{', '.join(sorted(roster - connected))}"
             )
         sleep(POLL_SECONDS)
 

@@ -124,7 +124,7 @@ function tradeoff({ tradeoff: rows, space }) {
     return node;
   };
   return card("Accuracy and leakage", "The first trial with narrower and wider bins: wide ones send fewer " +
-    "corners, and each tells less. The ring is this study.",
+    "corners, and each reveals less. The ring is this study.",
     panel("accuracy", 10, (row) => row.accuracy, false),
     panel("points sent", 5, (row) => 100 * row.points_sent / row.points_total, true));
 }

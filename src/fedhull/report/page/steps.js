@@ -90,7 +90,7 @@ const sumOfCodes = ({ bin, value, labels }) => [
   el("p", {}, "In the sum, bin ", el("b", {}, grouped(bin)), " holds the number"),
   el("p", { class: "big" }, grouped(value)),
   el("p", {}, labels.length === 1 ? "which is the code of one label:"
-    : `which is a sum of ${labels.length} codes, in one way only:`),
+    : `which is a sum of ${labels.length} codes in only one way:`),
 ];
 
 /** What stands in one bin of the sum: corners, or a number that splits into codes. */

@@ -201,7 +201,7 @@ export function makeViewer(scene) {
   if (scene.points) {
     const n = scene.points.columns.length;
     notes.push(el("p", { class: "help" }, `${thousands(n)} of your ${thousands(scene.points.of)} points are drawn. ` +
-      "They are in this file: keep it as you keep your data."));
+      "They are in this file: keep it as carefully as your data."));
   }
   const element = el("div", { class: "viewer" },
     el("div", { class: "stage" }, canvas, buttons, readout),

@@ -31,7 +31,7 @@ class EncoderTask(Task):
         start = named_encoder(encoder, study.encoder_hash, "the encoder that the study starts from")
         if not isinstance(start, AutoencoderEmbedder):
             raise InvalidInput(
-                f"an encoder study trains an autoencoder, but its start is of method "
+                f"an encoder study trains an autoencoder, but its start has the method "
                 f"{start.method!r}"
             )
         return cls(study, start)
@@ -82,15 +82,15 @@ class EncoderTask(Task):
             f"Encoder study '{study.name}', hash {study.hash.hex()}, coordinated by the holder of "
             f"key {study.coordinator or 'none'}; you are {name}, one of {len(study.clients)} "
             f"sites.",
-            f"You hold {len(cells):,} cells. The encoder {settings.start} looks at "
+            f"You hold {len(cells):,} cells. The encoder {settings.start} uses "
             f"{len(self.start.preparation.genes):,} genes, of which your cells lack "
             f"{len(missing):,}. It would be trained on this machine, {settings.epochs} epochs in "
             f"each of {settings.rounds} rounds. No cell, gene count or label leaves.",
-            f"In each round {n_weights:,} trained weights and the training loss, times your number "
-            f"of cells, and that number would leave, masked. The coordinator opens their sum over "
-            f"all sites of the round, at least {study.threshold}, and nothing else; every site "
-            f"gets the mean.",
-            "What the sum may tell: it is a model of all sites' cells together, and models "
+            f"In each round, {n_weights:,} trained weights and the training loss, each times your "
+            f"number of cells, and that number would leave, masked. The coordinator opens their "
+            f"sum over all sites in the round, at least {study.threshold}, and nothing else; every "
+            f"site gets the mean.",
+            "What the sum may reveal: it is a model of all sites' cells together, and models "
             "remember. Whoever has the means of all rounds may test guesses about a cell or a rare "
             "type of cell. If a site drops out, the sums before and after it differ by about its "
             "weights, and by exactly its number of cells. This is not differential privacy.",

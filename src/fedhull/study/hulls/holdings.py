@@ -141,8 +141,8 @@ def prepare(study: Study, x: np.ndarray, y: np.ndarray) -> HullHoldings:
     classes, of_class = np.unique(y, return_inverse=True)
     if len(classes) > study.labels.classes:
         raise InvalidInput(
-            f"the data hold {len(classes)} classes, the study allows {study.labels.classes} at a "
-            f"site"
+            f"the data hold {len(classes)} classes, but the study allows {study.labels.classes} at "
+            f"a site"
         )
     test = _held_out(of_class, study.learning.holdout, study.learning.seed)
     made = make_hulls(study, points[~test], y[~test])

@@ -65,7 +65,7 @@ class HullSummation:
         if len(places) != survivors or max(places) >= participants:
             raise UnknownLabelSum(
                 f"the labels in the sum belong to {len(places)} sites, but {survivors} "
-                f"uploaded; somebody has used labels that are not its own"
+                f"uploaded; some site used labels that are not its own"
             )
 
 
@@ -100,8 +100,7 @@ class HullContribution:
 def _checked_hulls(study: Study, hulls: Sequence[Sequence[int]]) -> list[list[int]]:
     if not 1 <= len(hulls) <= study.labels.classes:
         raise InvalidInput(
-            f"a client must have 1 to {study.labels.classes} classes in this study, "
-            f"got {len(hulls)}"
+            f"a site must have 1 to {study.labels.classes} classes in this study, got {len(hulls)}"
         )
     checked = [[int(j) for j in bins] for bins in hulls]
     for number, bins in enumerate(checked, 1):
@@ -114,7 +113,7 @@ def _checked_hulls(study: Study, hulls: Sequence[Sequence[int]]) -> list[list[in
     n_corners = sum(map(len, checked))
     if n_corners > study.protocol.most_bins:
         raise InvalidInput(
-            f"the hulls have {n_corners} corners, the study allows {study.protocol.most_bins}; "
+            f"the hulls have {n_corners} corners, but the study allows {study.protocol.most_bins}; "
             f"use a larger epsilon or agree on a larger most_bins"
         )
     return checked

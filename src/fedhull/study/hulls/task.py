@@ -74,7 +74,7 @@ class HullTask(Task):
             f"'{study.learning.guard}' leaves {holdings.points_guarded:,} out.",
             f"{holdings.points_sent:,} of the other {holdings.points_held:,} points ({share:.1%}) "
             f"would leave: the corners of the hulls of your classes, each rounded to a bin of "
-            f"width {study.geometry.epsilon:g}, without names and labels, masked.",
+            f"width {study.geometry.epsilon:g}, without names or labels, masked.",
             "The coordinator sees the sum over all sites, from which it reads all sites' hulls, "
             "but not whose they are. It also gets one masked count: how many of your test points "
             "the model gets right, which it can only read as a sum over sites.",
@@ -94,15 +94,15 @@ class HullTask(Task):
                 f"Accuracy: {result['accuracy']:.2f} % of {result['tested']:,} held-out points, "
                 f"counted at {len(result['evaluators'])} sites."
                 if known
-                else "Accuracy: not known, because somebody who was asked did not answer, or "
-                "nobody held points out."
+                else "Accuracy: not known, because a site that was asked did not answer, or no "
+                "site held points out."
             )
         words = (
-            f"The model speaks of your classes: {', '.join(map(str, result['classes'].values()))}."
+            f"The model uses your class names: {', '.join(map(str, result['classes'].values()))}."
         )
         if result["tested"]:
             words += (
-                f"\nOn the {result['tested']:,} points you held out it is right for "
-                f"{result['accuracy']:.2f} %."
+                f"\nIt is right on {result['accuracy']:.2f} % of the {result['tested']:,} points "
+                f"you held out."
             )
         return words
