@@ -137,7 +137,7 @@ def test_a_client_that_fills_more_bins_than_it_announced_spoils_nothing_silently
         ([[5, 5]], "different bins"),
         ([[0]], "between 1 and"),
         ([[10**9]], "between 1 and"),
-        ([list(range(1, 102))], "fill 101 bins, but the study allows 100"),
+        ([list(range(1, 102))], "have 101 corners, but the study allows 100"),
     ],
 )
 def test_bad_hulls_are_refused_before_anything_is_sent(hulls, words):

@@ -127,7 +127,7 @@ def smallest_field(above: int) -> Field:
     polynomials over such a field are found many times faster (see `roots`).
 
     >>> smallest_field(1000).q
-    7681
+    1009
     """
     for bits in range(max(2, above.bit_length()), MOST_BITS + 1):
         for twos in range(bits - 1, 0, -1):
