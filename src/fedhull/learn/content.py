@@ -32,10 +32,9 @@ class Content(msgspec.Struct, kw_only=True, tag_field=KIND, forbid_unknown_field
 
     def __post_init__(self) -> None:
         check_curvature(self.curvature)
-        if len({type(name) for name in self.classes}) > 1 or len(set(self.classes)) < len(
-            self.classes
-        ):
-            raise InvalidInput("classes must be all different and of one type")
+        # two may have one name: where hulls were grouped badly, two groups are mostly of one class
+        if len({type(name) for name in self.classes}) > 1:
+            raise InvalidInput("classes must be of one type")
         if self.class_of_label is not None:
             beyond = set(self.class_of_label.values()) - set(self.classes)
             if beyond:

@@ -89,6 +89,8 @@ def _published(raw: bytes) -> Content:
     content = _checked(_decoded(raw, _PUBLISHED), _PUBLISHED)
     if not all(isinstance(number, int) for number in content.classes):
         raise InvalidInput(f"{_PUBLISHED} must number its classes, got {content.classes[0]!r}")
+    if len(set(content.classes)) < len(content.classes):
+        raise InvalidInput(f"{_PUBLISHED} must give its classes different numbers")
     return content
 
 
