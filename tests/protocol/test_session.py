@@ -30,7 +30,7 @@ from fedhull.protocol.client import ClientSession, ClientState
 from fedhull.protocol.drive import drive
 from fedhull.protocol.masking import pairwise_mask, self_mask
 from fedhull.protocol.memory import MemoryEngine
-from fedhull.study.hulls.sum import HullContribution
+from fedhull.study.hulls.sum import HullContribution, HullSummation
 
 STEPS = ["advertise", "share", "upload", "confirm", "unmask"]
 
@@ -183,7 +183,7 @@ def test_an_upload_looks_uniform_when_all_others_but_one_collude_with_the_server
         study, field = server.study, server.study.coding.field
         victim, friend = "site-a", "site-b"
         n = len(server._uploads[victim])
-        salt = study.session_salt(server._session)
+        salt = study.session_salt(server._session, HullSummation(study).context)
         # the server has restored the victim's own mask; the colluders know theirs with the victim
         known = field.subtract(
             server._uploads[victim], self_mask(clients[victim]._seed, salt, n, field)

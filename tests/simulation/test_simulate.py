@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -91,6 +92,27 @@ def test_bytes_are_those_that_were_predicted():
     )
     for name, measured in trial.bytes_up.items():
         assert bytes_up(study, name, study.sums_for(announced), study.coding.field) == measured
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0])
+def test_many_tight_classes_at_many_sites_that_fall_into_few_bins_decode_exactly(epsilon):
+    sites, classes, cells = 20, 12, 10
+    rng = np.random.default_rng(0)
+    angle = 2 * np.pi * np.arange(classes) / classes
+    middle = 0.7 * np.column_stack((np.cos(angle), np.sin(angle)))
+    y = np.repeat(np.arange(classes), sites * cells)
+    x = middle[y] + rng.normal(scale=1e-3, size=(len(y), 2))
+    result = fedhull.simulate(
+        x, y, clients=sites, epsilon=epsilon, switch_labels=True, guard="none", test_size=0.1
+    )
+    numbers = result.to_json()
+    assert numbers["decoded_exactly"]
+    assert numbers["grouping_correct"] == 1.0
+    assert numbers["accuracy"]["FL"]["mean"] > 95.0
+    hulls = result.trials[0].session.outcome.total.hulls
+    meeting = Counter(j for bins in hulls.values() for j in bins)
+    # more labels in one bin than any code of 62 bits could tell apart
+    assert epsilon < 1.0 or max(meeting.values()) >= 12
 
 
 def test_progress_is_reported():

@@ -7,7 +7,7 @@ import numpy as np
 
 from fedhull.codes.field import Field
 from fedhull.errors import InvalidInput, UnknownLabelSum
-from fedhull.protocol.keys import Randomness
+from fedhull.protocol.keys import Randomness, digest
 from fedhull.study.study import Study, announced_corners
 
 
@@ -29,7 +29,12 @@ class HullSummation:
 
     study: Study
     number: int = 1
-    context: bytes = b""
+
+    @property
+    def context(self) -> bytes:
+        """How hulls are coded: sites whose software does it in another way never get to upload."""
+        coding = self.study.coding
+        return digest(b"hulls", coding.name.encode(), str(coding.field.q).encode())
 
     @property
     def field(self) -> Field:
