@@ -40,8 +40,12 @@ def write_bytes(path: str | Path, content: bytes, mode: int = 0o644) -> None:
     """Write a file in one go; `mode` holds from the first byte."""
     path = Path(path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.unlink(missing_ok=True)
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    try:
+        part.unlink(missing_ok=True)
+        handle = os.open(part, flags, mode)
+    except OSError as problem:
+        raise InvalidInput(f"{path} cannot be written: {problem.strerror}") from None
     with os.fdopen(handle, "wb") as file:
         file.write(content)
         file.flush()

@@ -1,6 +1,5 @@
 """`fedhull reproduce`: the paper's experiments, its numbers beside ours."""
 
-import json as json_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +17,7 @@ from fedhull.cli.console import (
     progress_bar,
     showing,
 )
+from fedhull.disk import write_json
 from fedhull.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _run(name: str, folder: Path, quick: bool, seed: int, quiet: bool) -> dict[s
         finding = experiment(name)(quick, seed, showing(bar, prefix=f"{name}: "))
     written = [f"{name}.json"]
     content = to_json(finding, quick, seed)
-    (folder / written[0]).write_text(json_module.dumps(content, indent=1) + "\n")
+    write_json(folder / written[0], content)
     if finding.figure is not None:
         for ending in ("png", "svg"):
             save_figure(finding.figure, folder / f"{name}.{ending}")

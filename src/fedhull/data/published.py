@@ -5,6 +5,7 @@ import os
 import urllib.request
 from pathlib import Path
 
+from fedhull.disk import write_bytes
 from fedhull.errors import InvalidInput
 
 _LINEAR = (
@@ -54,9 +55,7 @@ def download(url: str, sha256: str, target: Path) -> Path:
         if hashlib.sha256(content).hexdigest() != sha256:
             raise InvalidInput(f"{url} has changed: its checksum is not the expected one")
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_suffix(".partial")
-        partial.write_bytes(content)
-        partial.replace(target)
+        write_bytes(target, content)
     return target
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from fedhull.disk import write_bytes
 from fedhull.embed.cells import Cells, Preparation
 from fedhull.errors import InvalidInput
 from fedhull.progress import Report, ignore
@@ -57,7 +58,7 @@ class Embedder:
 
     def save(self, path: str | Path) -> None:
         """Write the embedder to a file."""
-        Path(path).write_bytes(self.to_bytes())
+        write_bytes(path, self.to_bytes())
 
     @property
     def hash(self) -> str:

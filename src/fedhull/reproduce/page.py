@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from fedhull.disk import write_text
 from fedhull.reproduce.catalogue import EXPERIMENTS
 from fedhull.reproduce.finding import Finding
 
@@ -47,7 +48,7 @@ def write_page(path: Path, folder: Path) -> None:
             image = os.path.relpath(folder / f"{name}.svg", path.parent)
             parts.append(f"![{page['title']}]({image})")
         parts += page["remarks"]
-    path.write_text("\n\n".join(part.strip("\n") for part in parts) + "\n")
+    write_text(path, "\n\n".join(part.strip("\n") for part in parts) + "\n")
 
 
 def _made_by(name: str, content: dict[str, Any]) -> str:

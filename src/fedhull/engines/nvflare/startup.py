@@ -16,6 +16,7 @@ from nvflare.lighter.impl.static_file import StaticFileBuilder
 from nvflare.lighter.impl.workspace import WorkspaceBuilder
 from nvflare.lighter.provisioner import Provisioner
 
+from fedhull.disk import write_json, write_text
 from fedhull.engines.nvflare.job import CONTROLLER, EXECUTOR, write_job
 from fedhull.errors import EngineFailure, InvalidInput
 from fedhull.kits.provision import AUTHORITY, SERVER, Kits
@@ -77,10 +78,11 @@ def add_startup_kits(kits: Kits, host: str, port: int) -> None:
     authority = kits.folder / AUTHORITY
     authority.chmod(0o700)
     (authority / "cert.json").chmod(0o600)
-    (authority / "README.md").write_text(
+    write_text(
+        authority / "README.md",
         "# The study's certificate authority\n"
         "Whoever has this folder can make certificates for anybody in this study.\n"
-        "Take it off this machine; neither the server nor a site needs it.\n"
+        "Take it off this machine; neither the server nor a site needs it.\n",
     )
 
 
@@ -111,10 +113,10 @@ def _tighten(local: Path, only_class: str) -> None:
     resources["components"] = [part for part in resources["components"] if "log" not in part["id"]]
     if only_class == EXECUTOR:
         resources["allow_log_streaming"] = False
-        (local / "authorization.json").write_text(json.dumps(SITE_POLICY, indent=2) + "\n")
+        write_json(local / "authorization.json", SITE_POLICY)
     else:
         resources["servers"][0]["heart_beat_timeout"] = _HEARTBEAT_TIMEOUT
-    (local / "resources.json").write_text(json.dumps(resources, indent=2) + "\n")
+    write_json(local / "resources.json", resources)
 
 
 def store_in_kit(kit: Path) -> None:
@@ -127,4 +129,4 @@ def store_in_kit(kit: Path) -> None:
     for part in resources["components"]:
         if part["id"] == "job_manager":
             part["args"]["uri_root"] = str(kit / "flare" / "jobs")
-    path.write_text(json.dumps(resources, indent=2) + "\n")
+    write_json(path, resources)
