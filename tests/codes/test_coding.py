@@ -1,5 +1,7 @@
 """The choice of code and field, and hulls to vectors and back."""
 
+import galois
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -104,6 +106,32 @@ def test_a_coding_of_pairs_gives_every_corner_a_number_of_its_own():
     numbers = [coding.code(label, j) for j in range(1, 12) for label in range(7)]
     assert numbers == list(range(1, 78))
     assert max(numbers) < coding.field.q
+
+
+@given(st.sampled_from(PAIRS), st.data())
+@settings(max_examples=50)
+def test_the_sums_of_pairs_are_the_power_sums_of_their_numbers(coding, data):
+    hulls = hulls_over(coding, 6, data)
+    numbers = [coding.code(label, j) for label, bins in hulls.items() for j in bins]
+    q, most = coding.field.q, len(numbers)
+    assert coding.encode(hulls, most) == [
+        sum(pow(x, k, q) for x in numbers) % q for k in range(coding.length(most))
+    ]
+
+
+def test_pairs_are_found_as_galois_finds_them():
+    coding = choose_coding(4, 60)
+    gf = galois.GF(coding.field.q, compile="python-calculate")  # Numba would compile for seconds
+    rng = np.random.default_rng(0)
+    numbers = sorted((rng.choice(240, 9, replace=False) + 1).tolist())
+    roots = gf(numbers)
+    sums = [int(np.sum(roots**k)) for k in range(coding.length(9))]
+    hulls = coding.decode(sums, 9)
+    assert sorted(coding.code(label, j) for label in hulls for j in hulls[label]) == numbers
+    # and the sums, as a linear recurrence, have just these numbers for characteristic roots
+    longer = gf([int(np.sum(roots**k)) for k in range(20)])
+    polynomial = galois.berlekamp_massey(longer, output="characteristic")
+    assert sorted(int(root) for root in polynomial.roots()) == numbers
 
 
 @given(st.integers(1, 3000), st.integers(1, 4000), st.booleans(), st.data())

@@ -26,7 +26,10 @@ _PRIMES_TRIED = 40
 class BoseChowlaCode:
     """m labels whose sums of at most h terms (repetitions allowed) are all different.
 
-    Everybody who builds the code with the same m and h gets the same integers.
+    Everybody who builds the code with the same m and h gets the same integers. Some pairs of m and
+    h are refused, most of them with h prime and at least 11: there p^h − 1 has a prime factor so
+    large that logarithms would take too long. Studies do not depend on it, as their default coding
+    needs no label code (see `pairs`).
 
     >>> code = BoseChowlaCode(n_labels=4, h=2)
     >>> code.decode(code.codes[1] + code.codes[3])
