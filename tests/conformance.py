@@ -62,9 +62,9 @@ def answers(result):
     return {"replies": sorted(replies), "failures": failures}
 
 
-def check(seen: dict, kits, data, names_errors: bool = True) -> None:
+def check(seen: dict, kits, data, names_errors: bool = True, sites_end: bool = False) -> None:
     """Hold observations against the memory engine; `names_errors` unless the engine has no way to
-    carry the name of an error."""
+    carry the name of an error, `sites_end` if a site's process ends when it has its model."""
     expected = in_memory(kits, data)
     sites = sorted(data)
     assert seen["survivors"] == sites

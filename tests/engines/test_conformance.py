@@ -93,6 +93,7 @@ def test_nvidia_flare(tmp_path):
             federation.client(name)
         ended(server)
         seen = json.loads((federation.results("server") / OBSERVATIONS).read_text())
-        check(seen, federation.kits, {name: federation.data(name) for name in federation.names})
+        data = {name: federation.data(name) for name in federation.names}
+        check(seen, federation.kits, data, sites_end=True)
     finally:
         federation.end()
