@@ -10,9 +10,10 @@ from fedhull.engines.following import answers, follow_site, runs_of, wait_for_se
 from fedhull.engines.nvflare.launch import start, stop
 from fedhull.errors import BadIdentity, EngineFailure, InvalidInput
 from fedhull.kits.kit import Kit
+from fedhull.kits.results import read_status
 
 _CONNECT_SECONDS = 5.0
-_JOB_END_SECONDS = 10.0
+_JOB_END_SECONDS, _SESSION_END_SECONDS = 10.0, 120.0
 
 
 def run_client(kit: Kit, wait: float, say: Say) -> Path:
@@ -41,10 +42,15 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
         if process.poll() is not None:
             raise EngineFailure(f"FLARE's client has ended early; the end of {log} says why")
 
+    grace = _JOB_END_SECONDS
     try:
-        return follow_site(kit, before, host, port, check, say)
+        results = follow_site(kit, before, host, port, check, say)
+        if read_status(results)[0] is not None and answers(host, port):
+            # a message was refused, a forged one perhaps: the session itself may still complete
+            grace = _SESSION_END_SECONDS
+        return results
     finally:
-        stop(process, _JOB_END_SECONDS)
+        stop(process, grace)
 
 
 def server_address(kit: Kit) -> tuple[str, int]:
