@@ -13,7 +13,7 @@ from fedhull.kits.kit import Kit
 from fedhull.kits.results import read_status
 
 _CONNECT_SECONDS = 5.0
-_JOB_END_SECONDS, _SESSION_END_SECONDS = 10.0, 120.0
+_JOB_END_SECONDS, _SESSION_END_SECONDS = 10.0, 3600.0
 
 
 def run_client(kit: Kit, wait: float, say: Say) -> Path:
