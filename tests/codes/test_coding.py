@@ -78,12 +78,15 @@ def test_damaged_sums_are_refused_whichever_plane_they_are_of(coding, data):
 
 @pytest.mark.parametrize("coding", CODINGS, ids=named)
 def test_nonsense_passes_with_a_probability_of_at_most_one_in_2_to_the_64(coding):
-    # of n corners in one plane, n or 2n sums are needed, and p_0 for pairs; the others are checks
-    needed = {1: 1, 2: 2}[coding.length(1) - coding.length(0)] if coding.planes == 1 else 2
-    checks = coding.length(10) - 10 * needed - (coding.name == "pairs")
-    if coding.planes > 1:
-        checks = coding.checks
-    assert checks * (coding.field.bits - 1) >= 64
+    assert coding.checks * (coding.field.bits - 1) >= 64
+    # n corners take n + 1 numbers as pairs, 2n of the first plane and n of each other as vectors
+    needed = 10 + 1 if coding.name == "pairs" else 10 * (coding.planes + 1)
+    assert coding.length(10) == needed + coding.planes * coding.checks
+
+
+@pytest.mark.parametrize("coding", CODINGS, ids=named)
+def test_no_hulls_at_all_are_no_hulls(coding):
+    assert coding.decode(coding.encode({}, 8), 8) == {}
 
 
 @pytest.mark.parametrize("coding", PLANES, ids=named)

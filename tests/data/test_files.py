@@ -35,6 +35,13 @@ def files(tmp_path):
     return tmp_path
 
 
+@pytest.mark.parametrize("ending", ["npz", "csv", "parquet"])
+def test_an_empty_file_is_refused_in_a_sentence(tmp_path, ending):
+    (tmp_path / f"empty.{ending}").touch()
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        load_file(tmp_path / f"empty.{ending}", "label")
+
+
 @pytest.mark.filterwarnings("ignore::Warning:anndata")
 @pytest.mark.parametrize("ending", ["npz", "csv", "parquet", "h5ad"])
 def test_every_format_gives_the_same(files, ending):

@@ -77,14 +77,15 @@ def plan(
     if json:
         print_json(numbers)
         return
+    planes = f", in {study.coding.planes} planes" if study.coding.planes > 1 else ""
     out.print(
         f"Bins: {n_bins:,}, {study.quantizer.n_rings:,} rings of {study.quantizer.n_angles:,}. "
         f"A point moves by at most {epsilon / 2:g}.\n"
         f"Labels: {clients} sites × {classes} classes = {clients * classes}.\n"
         f"Label code: {study.coding.name}, because {study.coding.reason}.\n"
-        f"{numbers['labels_that_may_meet']} labels may meet in one bin. A bin's value is "
-        f"{study.coding.planes} numbers modulo a prime of {study.coding.field.bits} bits.\n"
-        f"Upload: if every site fills {corners} bins, each sends {numbers['power_sums']:,} masked "
+        f"Up to {numbers['labels_that_may_meet']} labels may meet in one bin.\n"
+        f"Field: a prime of {study.coding.field.bits} bits{planes}.\n"
+        f"Upload: if every site has {corners} corners, each sends {numbers['power_sums']:,} masked "
         f"sums; with all messages {numbers['bytes_up_per_client']:,} bytes.\n"
         f"Bins shared by two hulls, if all bins were equally likely: about "
         f"{numbers['expected_collisions']:.2g}; near the rim there are more.",

@@ -57,9 +57,14 @@ class PairCoding:
         """The number of a label's corner in bin j."""
         return (j - 1) * self.n_labels + label + 1
 
+    @property
+    def checks(self) -> int:
+        """How many sums are there to check the others."""
+        return math.ceil(CHECK_BITS / (self.field.bits - 1))
+
     def length(self, most: int, spare: int = 0) -> int:
         """How many power sums determine, and check, hulls with at most `most` corners."""
-        return most + 1 + max(spare, math.ceil(CHECK_BITS / (self.field.bits - 1)))
+        return most + 1 + max(spare, self.checks)
 
     def encode(self, hulls: Mapping[int, Sequence[int]], most: int, spare: int = 0) -> list[int]:
         """The power sums of {label: bins of its hull}."""

@@ -163,7 +163,7 @@ def read_columns(path: str | Path) -> Columns:
         return readers[path.suffix](path)
     except FedhullError:
         raise
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as problem:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as problem:
         raise InvalidInput(f"{path} cannot be read: {problem}") from None
 
 

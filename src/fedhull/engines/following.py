@@ -121,13 +121,13 @@ def _server_gone(kit: Kit, results: Path | None, host: str, port: int) -> Path:
     if results is None:
         sentence = (
             f"the server at {host}:{port} is gone and never asked this site for anything: the "
-            f"study took place without it, or with another process that has the certificate of "
-            f"{kit.name}"
+            f"study took place without it, or with another process that has the kit of {kit.name}"
         )
     else:
         sentence = (
-            f"the server at {host}:{port} is gone and the study did not finish; nothing of this "
-            f"session is left on this machine but its log. A new attempt is a new session"
+            f"the server at {host}:{port} is gone and the study did not finish, or went on with "
+            f"another process that has the kit of {kit.name}; nothing of this session is left on "
+            f"this machine but its log. A new attempt is a new session"
         )
     results = results or kit.results("no-session")
     write_status(results, ServerUnreachable.__name__, sentence)

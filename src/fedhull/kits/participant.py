@@ -79,8 +79,9 @@ class SiteRun:
             write_status(
                 self.results,
                 EngineFailure.__name__,
-                "the server ended the session before it had a result, most likely because too few "
-                "sites were left; ask the coordinator",
+                f"the server ended the session before it had a result: too few sites were left, or "
+                f"another process has taken part with the kit of {self._kit.name}; ask the "
+                f"coordinator",
             )
 
     def _start(self) -> Site:

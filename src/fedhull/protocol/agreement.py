@@ -131,7 +131,8 @@ def _sentence(problem: msgspec.ValidationError, content: Any) -> str:
     if rule.startswith("Expected "):
         rule = rule.replace("Expected", "must be")
         return f"{path} {rule}, got {content!r}"
-    return f"{path}: {rule}"
+    # what a table itself refuses is a sentence of ours already; msgspec's own speaks of an object
+    return f"{path}: {rule}" if rule.startswith("Object ") else rule
 
 
 def _plain(study: Agreement) -> Any:

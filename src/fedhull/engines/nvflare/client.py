@@ -36,8 +36,8 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
         if results is None and _displaced(log, seen) and answers(host, port):
             raise BadIdentity(
                 f"the server has dropped this connection: another process is connected with "
-                f"the certificate of {kit.name}, or the network broke. If nobody else uses "
-                f"this kit, start again; if somebody does, ask the coordinator for new kits"
+                f"the kit of {kit.name}, or the network broke. If nobody else uses this kit, "
+                f"start again; if somebody does, ask the coordinator for new kits"
             )
         if process.poll() is not None:
             raise EngineFailure(f"FLARE's client has ended early; the end of {log} says why")

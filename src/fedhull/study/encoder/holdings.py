@@ -52,7 +52,7 @@ class TrainingCells:
                 )
                 x = rows if kept["sparse"] else rows.toarray()
                 return cls(Cells(x, kept["genes"].tolist()))
-        except (OSError, ValueError, KeyError, BadZipFile):
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             raise InvalidInput("what a site prepared for the session is damaged") from None
 
 
