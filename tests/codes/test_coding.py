@@ -24,7 +24,7 @@ CODINGS = PAIRS + PLANES
 
 
 def n_labels(coding):
-    return len(coding.label_code.codes) if isinstance(coding, PlaneCoding) else coding.n_labels
+    return coding.space
 
 
 def named(coding):

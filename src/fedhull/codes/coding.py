@@ -33,6 +33,10 @@ class Coding(Protocol):
     def most_labels(self) -> int:
         """How many labels may meet in one bin."""
 
+    @property
+    def space(self) -> int:
+        """How many labels there are to choose from."""
+
     def code(self, label: int, j: int) -> int:
         """The number that stands for a label's corner in bin j."""
 
@@ -46,12 +50,15 @@ class Coding(Protocol):
         """{label: its bins, ascending}; DecodingError if the sums belong to no hulls."""
 
 
-def choose_coding(n_labels: int, n_bins: int, wish: str = "auto") -> Coding:
+def choose_coding(
+    n_labels: int, n_bins: int, wish: str = "auto", spread: tuple[int, int] = (1, 1)
+) -> Coding:
     """The coding for a study with this many labels and bins.
 
     ``auto`` takes pairs, which cannot fail and send least, unless there are so many bins that they
     and the labels cannot be numbered in one machine word; then the binary code, which cannot fail
-    either.
+    either. With pairs, labels are drawn from a space so many times as large as their number:
+    at least and, if there is room, at most `spread`.
 
     >>> choose_coding(6, 181226).name
     'pairs'
@@ -61,9 +68,12 @@ def choose_coding(n_labels: int, n_bins: int, wish: str = "auto") -> Coding:
         return binary_coding(n_labels, n_bins, "it was asked for, and it cannot fail")
     if wish.startswith("bose-chowla"):
         return bose_chowla_coding(n_labels, n_bins, int(wish.partition(":")[2]), "it was asked for")
-    if (n_labels * n_bins).bit_length() < MOST_BITS:
+    least, wanted = spread
+    room = ((1 << (MOST_BITS - 1)) - 1) // (n_labels * n_bins)
+    if room >= least:
         why = "it cannot fail, however many labels meet, and sends least"
-        return PairCoding(n_bins, n_labels, smallest_field(n_labels * n_bins), why)
+        space = n_labels * min(room, wanted)
+        return PairCoding(n_bins, n_labels, space, smallest_field(space * n_bins), why)
     if wish == "pairs":
         raise InvalidInput(
             f"{n_bins:,} bins and {n_labels:,} labels are too many for the label code 'pairs'; use "

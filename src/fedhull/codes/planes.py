@@ -1,6 +1,5 @@
 """Sparse vectors of label codes over the bins, as in the paper (Sec. 5.4 and 5.5), in planes."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +7,8 @@ from fedhull.codes.bose_chowla import BoseChowlaCode
 from fedhull.codes.field import Field
 from fedhull.codes.labels import BinaryCode, LabelCode
 from fedhull.codes.limbs import Limbs, choose_limbs
-from fedhull.codes.power_sums import CHECK_BITS, power_sums, recover
+from fedhull.codes.power_sums import power_sums, recover
+from fedhull.codes.sets import checks_for
 from fedhull.errors import SyndromeUndecodable, UnknownLabelSum
 
 
@@ -33,6 +33,11 @@ class PlaneCoding:
         return self.label_code.most_labels
 
     @property
+    def space(self) -> int:
+        """How many labels there are to choose from: no more than are used."""
+        return len(self.label_code.codes)
+
+    @property
     def planes(self) -> int:
         """How many lists of sums there are."""
         return self.limbs.n_planes
@@ -44,7 +49,7 @@ class PlaneCoding:
     @property
     def checks(self) -> int:
         """How many sums of each plane are there to check the others."""
-        return math.ceil(CHECK_BITS / (self.field.bits - 1))
+        return checks_for(self.field)
 
     def length(self, most: int, spare: int = 0) -> int:
         """How many power sums determine, and check, a vector with at most `most` bins that are not

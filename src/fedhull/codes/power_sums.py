@@ -79,6 +79,14 @@ def recover(sums: Planes, n_bins: int, most: int, field: Field) -> dict[int, tup
     return dict(sorted(zip(bins, zip(*values, strict=True), strict=True)))
 
 
+def values_at(sums: Planes, bins: list[int], field: Field) -> list[list[int]]:
+    """The values of each plane in known bins: n sums of a plane determine those of n bins, and
+    further ones check them."""
+    ring = _ring(field)
+    _, inverse_roots = _sum_of_fractions(bins, [[1] * len(bins)], ring)
+    return _values(sums, bins, ring(inverse_roots.coeffs()[::-1]), ring)
+
+
 def _values(sums: Planes, bins: list[int], locator: Any, ring: Any) -> list[list[int]]:
     """Forney: v_j = P(j)/Q'(j), with Q = Π(x−j) and P the polynomial part of Q·Σ S_l x^{−l}. The
     rest of that product must be zero as far as there are sums."""
