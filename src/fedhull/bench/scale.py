@@ -20,13 +20,18 @@ def bench_scale(
     seconds divided by the number of sites."""
     study = draft_study(clients, classes=classes, epsilon=epsilon, radius=0.95)
     rng = np.random.default_rng(0)
-    share = study.quantizer.n_bins // classes
+    # bins of one ring are the corners of a hull, whichever of them are taken
+    rings = study.quantizer.n_bins - study.quantizer.n_angles * np.arange(1, classes + 1)
     holdings = {
         site_name(i): HullHoldings(
             list(range(classes)),
             [
-                (rng.choice(share, corners // classes, replace=False) + 1 + c * share).tolist()
-                for c in range(classes)
+                (
+                    rng.choice(study.quantizer.n_angles, corners // classes, replace=False)
+                    + 1
+                    + ring
+                ).tolist()
+                for ring in rings
             ],
             points_held=corners,
             points_guarded=0,

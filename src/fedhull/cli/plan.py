@@ -40,7 +40,10 @@ def plan(
     json: JsonFlag = False,
 ) -> None:
     """Show what a study would send: bins, label code and why, bytes, what would leave a site."""
+    from fedhull.protocol.agreement import collusion_words
     from fedhull.protocol.sizes import bytes_up
+    from fedhull.study.counts import COUNTS
+    from fedhull.study.hulls.sum import HullSummation
     from fedhull.study.study import announced_corners
 
     x = y = None
@@ -68,8 +71,10 @@ def plan(
         "field_bits": study.coding.field.bits,
         "power_sums": study.sums_for(announced),
         "bytes_up_per_client": bytes_up(
-            study, site_name(0), study.sums_for(announced), study.coding.field
+            study, site_name(0), HullSummation(study).layout(announced, clients), COUNTS
         ),
+        "threshold": study.threshold,
+        "tolerated": study.tolerated,
         "largest_distortion": epsilon / 2.0,
         "expected_collisions": filled * (filled - 1) / 2.0 / n_bins,
         **own,
@@ -87,6 +92,8 @@ def plan(
         f"Field: a prime of {study.coding.field.bits} bits{planes}.\n"
         f"Upload: if every site has {corners} corners, each sends {numbers['power_sums']:,} masked "
         f"sums; with all messages {numbers['bytes_up_per_client']:,} bytes.\n"
+        f"Threshold: {study.threshold} of {clients} sites must stay to the end. "
+        f"{collusion_words(study)}\n"
         f"Bins shared by two hulls, if all bins were equally likely: about "
         f"{numbers['expected_collisions']:.2g}; near the rim there are more.",
         highlight=False,

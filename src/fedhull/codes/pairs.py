@@ -4,10 +4,10 @@ With B bins and m labels to choose from, the corner of label l in bin j is the n
 
     x = (j − 1)·m + l + 1,      1 ≤ x ≤ B·m,
 
-and all hulls together are a set of such numbers, whichever labels meet in whichever bin; sites' sets
-have no number in common because every site has labels of its own. A set of n numbers travels as
-n + 1 power sums of log2(B·m) bits (see `sets`), where a sparse vector of label codes takes 2n sums
-of as many bits as its codes have, and it can never fail.
+and all hulls together are a set of such numbers, whichever labels meet in whichever bin; the sets
+of two sites have no number in common because every site has labels of its own. A set of n numbers
+travels as n + 1 power sums of log2(B·m) bits (see `sets`), where a sparse vector of label codes
+takes 2n sums of as many bits as its codes have, and it can never fail.
 
 Labels cost only their logarithm. So there can be many more to choose from than are used, and a site
 can draw its own at random: nobody, not even another site, knows whose they are.

@@ -44,7 +44,7 @@ def power_sums(
     [[11, 23, 49, 6], [5, 15]]
     """
     ring = _ring(field)
-    numerators, denominator = _sum_of_fractions(bins, planes, ring)
+    numerators, denominator = sum_of_fractions(bins, planes, ring)
     series = denominator.inverse_series_trunc(max(counts))
     return [
         _padded(numerator.mul_low(series, count), count)
@@ -83,7 +83,7 @@ def values_at(sums: Planes, bins: list[int], field: Field) -> list[list[int]]:
     """The values of each plane in known bins: n sums of a plane determine those of n bins, and
     further ones check them."""
     ring = _ring(field)
-    _, inverse_roots = _sum_of_fractions(bins, [[1] * len(bins)], ring)
+    _, inverse_roots = sum_of_fractions(bins, [[1] * len(bins)], ring)
     return _values(sums, bins, ring(inverse_roots.coeffs()[::-1]), ring)
 
 
@@ -107,7 +107,7 @@ def _values(sums: Planes, bins: list[int], locator: Any, ring: Any) -> list[list
     return values
 
 
-def _sum_of_fractions(bins: Sequence[int], planes: Planes, ring: Any) -> tuple[list[Any], Any]:
+def sum_of_fractions(bins: Sequence[int], planes: Planes, ring: Any) -> tuple[list[Any], Any]:
     """Numerators and common denominator of Σ v_j/(1−jz) for each plane, added up in pairs of equal
     size."""
     nodes = [

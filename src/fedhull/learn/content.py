@@ -18,8 +18,8 @@ Table = list[list[float]]
 class Content(msgspec.Struct, kw_only=True, tag_field=KIND, forbid_unknown_fields=True):
     """What all model files hold; each classifier has a subclass with its name as tag.
 
-    `class_of_label` says to which class each label of a study was assigned, `encoder` is the
-    SHA-256 of the encoder that the points come from.
+    `encoder` is the SHA-256 of the encoder that the points come from; `class_of_label` stands in
+    files that were published by version 1 of the protocol.
     """
 
     format: Literal["fedhull-model"] = FORMAT

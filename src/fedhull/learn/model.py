@@ -1,6 +1,5 @@
 """Trained classifiers as JSON: versioned, readable, no pickle; and what the server publishes."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,9 @@ _FIRST = ("format", "version", KIND, "classes", "dimension", "curvature")
 _LAST = ("class_of_label", "encoder")
 
 
-def model_to_json(
-    model: Any, class_of_label: Mapping[int, int] | None = None, encoder: str | None = None
-) -> dict[str, Any]:
-    """A fitted classifier as plain values; `class_of_label` says to which class each label of the
-    study was assigned, `encoder` is the hash of the encoder that its points come from."""
+def model_to_json(model: Any, encoder: str | None = None) -> dict[str, Any]:
+    """A fitted classifier as plain values; `encoder` is the hash of the encoder that its points
+    come from."""
     kind = getattr(type(model), "Content", Content).__struct_config__.tag
     if kind not in CLASSIFIERS.names or CLASSIFIERS[kind] is not type(model):
         raise InvalidInput(
@@ -30,8 +27,6 @@ def model_to_json(
             f"name can be, {', '.join(CLASSIFIERS.names)}"
         )
     content = model.to_content()
-    if class_of_label is not None:
-        content.class_of_label = {str(k): int(v) for k, v in class_of_label.items()}
     content.encoder = encoder
     values = msgspec.to_builtins(content)
     between = [key for key in values if key not in _FIRST + _LAST]
@@ -59,39 +54,14 @@ def load_model(path: str | Path) -> Any:
     return model_from_json(_decoded(read_bytes(path), str(path)), str(path))
 
 
-def published_names(
-    published: bytes, label_of_class: Sequence[int], classes: Sequence[Any]
-) -> dict[int, Any]:
-    """{global class: the client's own name for it}, from what the server published and the labels
-    under which the client had sent its classes. Classes that the client does not have are left out.
-    """
-    class_of_label = _published(published).class_of_label or {}
-    missing = [label for label in label_of_class if str(label) not in class_of_label]
-    if missing:
-        raise InvalidInput(f"the published model does not say which class label {missing[0]} is")
-    return {
-        class_of_label[str(label)]: name
-        for label, name in zip(label_of_class, classes, strict=True)
-    }
-
-
-def named_model(published: bytes, names: Mapping[int, Any]) -> Any:
-    """The published classifier, speaking a client's words; classes without a name of the client's
-    are called "class N"."""
-    model = _classifier(_published(published), _PUBLISHED)
-    model.classes_ = np.array(
-        [names.get(int(c), f"class {int(c) + 1}") for c in model.classes_], dtype=object
-    ).astype(type(next(iter(names.values()))) if len(names) == len(model.classes_) else str)
-    return model
-
-
-def _published(raw: bytes) -> Content:
+def published_model(raw: bytes) -> Any:
+    """The classifier that a server has published: its classes are different numbers."""
     content = _checked(_decoded(raw, _PUBLISHED), _PUBLISHED)
     if not all(isinstance(number, int) for number in content.classes):
         raise InvalidInput(f"{_PUBLISHED} must number its classes, got {content.classes[0]!r}")
     if len(set(content.classes)) < len(content.classes):
         raise InvalidInput(f"{_PUBLISHED} must give its classes different numbers")
-    return content
+    return _classifier(content, _PUBLISHED)
 
 
 def _decoded(raw: bytes, name: str) -> Any:

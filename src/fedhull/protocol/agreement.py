@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 import msgspec
 
 from fedhull.errors import InvalidInput
-from fedhull.protocol.keys import digest
+from fedhull.protocol.keys import VERSION, digest
 
 SMALLEST_COHORT = 3
 
@@ -22,7 +22,7 @@ class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True
 
 
 class Cohort(Part, frozen=True, kw_only=True):
-    """How many must stay. A threshold of 0 stands for two thirds of the roster."""
+    """How many must stay. A threshold of 0 stands for two thirds of the roster, at least 3."""
 
     threshold: Annotated[int, msgspec.Meta(ge=0)] = 0
     allow_small_cohort: bool = False
@@ -35,13 +35,19 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
     is the key that the server's messages are signed with; without it clients rely on the transport.
     """
 
-    version: Annotated[int, msgspec.Meta(ge=1, le=1)] = 1
+    version: int = VERSION
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     protocol: Cohort = Cohort()
     coordinator: PublicKey | None = None
     clients: dict[Name, PublicKey]
 
     def __post_init__(self) -> None:
+        if self.version != VERSION:
+            raise InvalidInput(
+                f"this study is of version {self.version}, but this fedhull speaks version "
+                f"{VERSION} of the protocol; ask the coordinator for kits made with the same "
+                f"fedhull as yours"
+            )
         n = len(self.clients)
         if len(set(self.clients.values())) < n:
             raise InvalidInput("clients must have different identity keys, but two are the same")
@@ -94,8 +100,16 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
 
     @property
     def threshold(self) -> int:
-        """How many clients must stay to the end: as set, or two thirds, at least 2."""
-        return self.protocol.threshold or max(2, math.ceil(2 * len(self.clients) / 3))
+        """How many clients must stay to the end: as set, or two thirds, at least 3."""
+        n = len(self.clients)
+        return self.protocol.threshold or max(min(n, 3), math.ceil(2 * n / 3))
+
+    @property
+    def tolerated(self) -> int:
+        """How many sites may work together with the coordinator without learning what a single
+        other site has sent: fewer than 2t − n, or they could get both kinds of share of a site; and
+        at most t − 2, or an honest site could stand alone in the sum."""
+        return max(0, min(2 * self.threshold - len(self.clients) - 1, self.threshold - 2))
 
     @cached_property
     def seats(self) -> dict[str, int]:
@@ -105,6 +119,21 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
     def session_salt(self, session: bytes, context: bytes = b"") -> bytes:
         """What all keys of a session are bound to."""
         return digest(b"salt", self.hash, session, context)
+
+
+def collusion_words(study: Agreement) -> str:
+    """How many sites may work together with the coordinator, as a sentence."""
+    c = study.tolerated
+    if c == 0:
+        return (
+            "If a single site works together with the coordinator, the two can learn what another "
+            "site has sent."
+        )
+    sites = "one site works" if c == 1 else f"up to {c} sites work"
+    return (
+        f"Even if {sites} together with the coordinator, they cannot tell what any single other "
+        f"site has sent; with more, they can."
+    )
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -1,15 +1,12 @@
 """The client's side of a session: a state machine that takes and returns messages.
 
 Whatever the server says, a client uploads at most once in a session, gives shares for one list of
-survivors only, which it has itself confirmed, never both kinds of share for one client, and tells
-how well the model does at most once, under masks.
+survivors only, which it has itself confirmed, never both kinds of share for one client, and answers
+what it is shown at most once, under masks.
 """
 
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
-
-import numpy as np
 
 from fedhull.errors import (
     BadIdentity,
@@ -21,14 +18,11 @@ from fedhull.errors import (
 from fedhull.protocol import messages as m
 from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.keys import ExchangeKey, Identity, Randomness, digest, seal, unseal
-from fedhull.protocol.masking import (
-    TALLY_FIELD,
-    pairwise_mask,
-    self_mask,
-    tally_mask,
-)
-from fedhull.protocol.shares import SHARE_BYTES, split
+from fedhull.protocol.layout import Layout, Vector
+from fedhull.protocol.masking import answer_salt, pairwise_mask, self_mask
+from fedhull.protocol.shares import COUNT_BYTES, COUNT_PRIME, PRIME, SHARE_BYTES, split
 from fedhull.protocol.summation import Contribution
+from fedhull.protocol.views import seal_context, sized_view, survivor_digest, view_digest
 
 
 class ClientState(StrEnum):
@@ -37,21 +31,23 @@ class ClientState(StrEnum):
     READY = "ready"
     ADVERTISED = "advertised"
     SHARED = "shared"
+    ANNOUNCED = "announced"
     UPLOADED = "uploaded"
     CONFIRMED = "confirmed"
     UNMASKED = "unmasked"
+    ASKED = "asked to judge"
+    JUDGED = "judged"
     DONE = "done"
-    TALLIED = "tallied"
+    ANSWERED = "answered"
 
 
 class ClientSession:
     """One client in one session. Feed it the server's messages, send what it returns.
 
-    `contribution` is the client's part of the sum. After the upload, `label_of_class` says under
-    which label each class was sent, if it is hulls that are summed, and `n_sums` how long the sum
-    is; after the end, `result` holds what the server published, and `tally` makes the last message.
-    With the `randomness` of an earlier object and the same messages, a session takes the same
-    course.
+    `contribution` is the client's part of the sum. After the upload, `drawn` is what it goes by in
+    it, and `total` how much all participants have announced. When the server has shown something, a
+    proposal or the result, `shown` holds it, and `answer` makes the reply. With the `randomness` of
+    an earlier object and the same messages, a session takes the same course.
     """
 
     def __init__(
@@ -67,9 +63,8 @@ class ClientSession:
         self.study = study
         self.name = name
         self.state = ClientState.READY
-        self.label_of_class: list[int] = []
-        self.n_sums = 0
-        self.result: bytes | None = None
+        self.drawn: Any = None
+        self.total = 0
         self._identity = identity
         self._contribution = contribution
         self._summation = contribution.summation
@@ -84,22 +79,22 @@ class ClientSession:
         self._received: dict[str, m.Secrets] = {}
         self._view = b""
         self._survivors: list[str] = []
-        self._evaluators: list[str] = []
+        self._question: m.Propose | m.Publish | None = None
 
     def __repr__(self) -> str:
         return f"ClientSession(name={self.name!r}, state={self.state.value!r})"
 
     def receive(self, raw: bytes) -> bytes | None:
         """Answer a message of the server's; a message that is refused changes nothing."""
-        takes_result = self.state in _HANDLERS[m.Publish][0]
-        message = m.decode_to_client(raw, self.study, result_expected=takes_result)
+        content_expected = self.state in _HANDLERS[m.Publish][0]
+        message = m.decode_to_client(raw, self.study, content_expected)
         states, handle = _HANDLERS[type(message)]
         if self.state not in states:
             raise OutOfTurn(f"a client that is {self.state.value} accepts no {_kind(message)}")
         if not isinstance(message, m.Invite) and message.session != self._session:
             raise BadMessage("a message belongs to another session")
         reply: m.FromClient | None = handle(self, message)
-        return None if reply is None else m.encode_signed(reply, self.name, self._identity)
+        return None if reply is None else self._signed(reply)
 
     # Each handler does whatever can fail before it changes anything.
 
@@ -127,7 +122,7 @@ class ClientSession:
             peer: seal(
                 self._channel(peer, advertisement, outward=True),
                 mine[peer].to_bytes(),
-                _context(self.name, peer, key_list),
+                seal_context(self.name, peer, key_list),
             )
             for peer, advertisement in peers.items()
         }
@@ -154,55 +149,79 @@ class ClientSession:
     def _secrets_for(self, names: list[str]) -> dict[str, m.Secrets]:
         """What each of the participants, this client included, is to hold."""
         seats = {name: self.study.seats[name] for name in names}
-        seed_shares, key_shares = (
+        count_shares, seed_shares, key_shares = (
             split(
-                int.from_bytes(secret, "big"),
+                secret,
                 list(seats.values()),
                 self.study.threshold,
-                draw=self._randomness.below(f"shares of {kind}"),
+                prime,
+                self._randomness.below(f"shares of {kind}"),
             )
-            for kind, secret in (("seed", self._seed), ("mask key", self._mask_key.secret))
+            for kind, secret, prime in (
+                ("count", self._contribution.announced, COUNT_PRIME),
+                ("seed", int.from_bytes(self._seed, "big"), PRIME),
+                ("mask key", int.from_bytes(self._mask_key.secret, "big"), PRIME),
+            )
         )
         return {
             name: m.Secrets(
                 self._order,
-                self._contribution.announced,
+                count_shares[seat].to_bytes(COUNT_BYTES, "big"),
                 seed_shares[seat].to_bytes(SHARE_BYTES, "big"),
                 key_shares[seat].to_bytes(SHARE_BYTES, "big"),
             )
             for name, seat in seats.items()
         }
 
-    def _upload(self, message: m.SealedList) -> m.Upload:
+    def _announce(self, message: m.SealedList) -> m.Announce:
         if not message.sealed.keys() <= self._peers.keys():
             raise InconsistentView("a sealed message comes from outside the key list")
         self._check_enough(len(message.sealed) + 1)
         received = {self.name: self._received[self.name]}
         for peer, sealed in message.sealed.items():
             key = self._channel(peer, self._peers[peer], outward=False)
-            opened = unseal(key, sealed, _context(peer, self.name, self._key_list))
+            opened = unseal(key, sealed, seal_context(peer, self.name, self._key_list))
+            if opened is None:
+                raise BadMessage(
+                    f"what {peer!r} sealed for this site does not open: {peer!r} has sealed "
+                    f"something else, it was changed on the way, or the server has shown the two "
+                    f"of you different lists of keys"
+                )
             received[peer] = m.Secrets.from_bytes(opened)
-            if not self._summation.accepts(received[peer].announced):
-                raise BadMessage(f"{peer!r} announces more or less than the study allows")
-        n_sums = self._summation.length([s.announced for s in received.values()])
-        order = sorted(received, key=lambda name: (received[name].order, name))
-        labels = self._contribution.labels(order.index(self.name), self._randomness)
-        masked = self._masked(self._contribution.vector(labels, n_sums), received)
-        self._received, self.label_of_class, self.n_sums = received, labels, n_sums
-        self._view = _view_digest(self._salt, received)
-        self.state = ClientState.UPLOADED
-        return m.Upload(
+        held = sum(int.from_bytes(secrets.count_share, "big") for secrets in received.values())
+        self._received = received
+        self._view = view_digest(
+            self._salt, {peer: secrets.order for peer, secrets in received.items()}
+        )
+        self.state = ClientState.ANNOUNCED
+        return m.Announce(
             **self._header,
             view=self._view,
-            n_sums=n_sums,
-            sums=self._summation.field.pack(masked),
+            share=(held % COUNT_PRIME).to_bytes(COUNT_BYTES, "big"),
         )
 
-    def _masked(self, vector: np.ndarray, received: Mapping[str, m.Secrets]) -> np.ndarray:
-        field, salt, n = self._summation.field, self._salt, len(vector)
-        peers = {name: self._peers[name].mask_key for name in received if name != self.name}
-        total = field.add(vector, self_mask(self._seed, salt, n, field))
-        return field.add(total, pairwise_mask(self.name, self._mask_key, peers, salt, n, field))
+    def _upload(self, message: m.Size) -> m.Upload:
+        received, participants = self._received, len(self._received)
+        if not self._contribution.announced <= message.total <= participants * self._summation.most:
+            raise BadMessage(
+                f"the server says that {participants} sites will send {message.total} together, "
+                f"which they cannot"
+            )
+        order = sorted(received, key=lambda name: (received[name].order, name))
+        drawn = self._contribution.draw(order.index(self.name), self._randomness)
+        vector = self._contribution.vector(drawn, message.total, participants)
+        layout = self._summation.layout(message.total, participants)
+        masked = self._masked(vector, layout)
+        self.drawn, self.total = drawn, message.total
+        self._view = sized_view(self._view, message.total)
+        self.state = ClientState.UPLOADED
+        return m.Upload(**self._header, view=self._view, vector=layout.pack(masked))
+
+    def _masked(self, vector: Vector, layout: Layout) -> Vector:
+        peers = {name: self._peers[name].mask_key for name in self._received if name != self.name}
+        total = layout.add(vector, self_mask(self._seed, self._salt, layout))
+        masks = pairwise_mask(self.name, self._mask_key, peers, self._salt, layout)
+        return layout.add(total, masks)
 
     def _confirm(self, message: m.SurvivorList) -> m.Confirm:
         survivors = message.survivors
@@ -238,41 +257,50 @@ class ClientSession:
             key_shares={name: self._received[name].key_share for name in sorted(vanished)},
         )
 
-    def _finish(self, message: m.Publish) -> None:
-        self.result = message.result
-        self._evaluators = sorted(message.evaluators)
+    def _look_at_proposal(self, message: m.Propose) -> None:
+        self._question = message
+        self.state = ClientState.ASKED
+
+    def _look_at_result(self, message: m.Publish) -> None:
+        self._question = message
         self.state = ClientState.DONE
+
+    @property
+    def shown(self) -> bytes | None:
+        """What the server has shown last: a proposal, or the result."""
+        return None if self._question is None else self._question.content
+
+    def answer(self, layout: Layout, numbers: Vector | None) -> bytes | None:
+        """The reply to what was shown; none if the server does not ask this client.
+
+        The numbers are masked with those of all who are asked with it, and have been shown the
+        same, so that the server can open their sum only. Without numbers, and if those who are
+        asked are not enough or not those whom this client has confirmed, it is noise, which looks
+        the same and spoils the sum: the server cannot tell whether, or why, a client objects.
+        """
+        states = {ClientState.ASKED: ClientState.JUDGED, ClientState.DONE: ClientState.ANSWERED}
+        question = self._question
+        if self.state not in states or question is None:
+            raise OutOfTurn(f"a client that is {self.state.value} has nothing to answer")
+        self.state, asked = states[self.state], set(question.asked)
+        if self.name not in asked:
+            return None
+        kind = _kind(question).encode()
+        enough = self.study.threshold <= len(asked) == len(question.asked)
+        if numbers is None or not enough or not asked <= set(self._survivors):
+            noise = self._randomness.token(f"noise {kind.decode()}")
+            masked = layout.add_mask(layout.zeros(), noise)
+        else:
+            peers = {p: self._peers[p].mask_key for p in asked if p != self.name}
+            salt = answer_salt(kind, self._salt, question.content, question.asked)
+            mask = pairwise_mask(self.name, self._mask_key, peers, salt, layout)
+            masked = layout.add(numbers, mask)
+        return self._signed(m.Answer(**self._header, numbers=layout.pack(masked)))
 
     @property
     def survivors(self) -> list[str]:
         """Who is in the sum, as this client has confirmed it."""
         return self._survivors
-
-    @property
-    def may_tally(self) -> bool:
-        """Whether the server asks this client for its counts, together with enough others that
-        took part in what this client has confirmed."""
-        asked = set(self._evaluators)
-        return (
-            self.state == ClientState.DONE
-            and self.name in asked
-            and asked <= set(self._survivors)
-            and self.study.threshold <= len(asked) == len(self._evaluators)
-        )
-
-    def tally(self, correct: int, total: int) -> bytes:
-        """The last message: of `total` held-out points the model gets `correct` right. The counts
-        are masked with the other evaluators', so that the server can open their sum only."""
-        if not self.may_tally:
-            raise OutOfTurn(f"a client that is {self.state.value} is not asked for its counts")
-        peers = {p: self._peers[p].mask_key for p in self._evaluators if p != self.name}
-        masked = TALLY_FIELD.add(
-            TALLY_FIELD.vector([correct, total]),
-            tally_mask(self.name, self._mask_key, peers, self._salt),
-        )
-        self.state = ClientState.TALLIED
-        message = m.Tally(**self._header, counts=TALLY_FIELD.pack(masked))
-        return m.encode_signed(message, self.name, self._identity)
 
     @property
     def _header(self) -> dict[str, Any]:
@@ -281,6 +309,9 @@ class ClientSession:
     @property
     def _salt(self) -> bytes:
         return self.study.session_salt(self._session, self._summation.context)
+
+    def _signed(self, message: m.FromClient) -> bytes:
+        return m.encode_signed(message, self.name, self._identity)
 
     def _channel(self, peer: str, advertisement: m.Advertise, outward: bool) -> bytes:
         """The key of the one message from this client to the peer, or the other way."""
@@ -301,35 +332,21 @@ class ClientSession:
 _HANDLERS: dict[type, tuple[set[ClientState], Any]] = {
     m.Invite: ({ClientState.READY}, ClientSession._advertise),
     m.KeyList: ({ClientState.ADVERTISED}, ClientSession._share),
-    m.SealedList: ({ClientState.SHARED}, ClientSession._upload),
+    m.SealedList: ({ClientState.SHARED}, ClientSession._announce),
+    m.Size: ({ClientState.ANNOUNCED}, ClientSession._upload),
     m.SurvivorList: ({ClientState.UPLOADED}, ClientSession._confirm),
     m.ConfirmationList: ({ClientState.CONFIRMED}, ClientSession._unmask),
+    m.Propose: ({ClientState.UNMASKED}, ClientSession._look_at_proposal),
     m.Publish: (
-        {ClientState.UPLOADED, ClientState.CONFIRMED, ClientState.UNMASKED},
-        ClientSession._finish,
+        {
+            ClientState.UPLOADED,
+            ClientState.CONFIRMED,
+            ClientState.UNMASKED,
+            ClientState.JUDGED,
+        },
+        ClientSession._look_at_result,
     ),
 }
-
-
-def survivor_digest(survivors: list[str]) -> bytes:
-    """What a client signs of a list of survivors."""
-    return digest(b"survivors", *(name.encode() for name in sorted(survivors)))
-
-
-def _context(sender: str, receiver: str, key_list: bytes) -> bytes:
-    """What a sealed message is bound to: who, to whom, and the list of keys both have seen."""
-    return digest(sender.encode(), receiver.encode(), key_list)
-
-
-def _view_digest(salt: bytes, received: Mapping[str, m.Secrets]) -> bytes:
-    """Which session it is and what it starts from, who takes part, in which order, and what they
-    have announced: the same for all, or nothing is unmasked. The order numbers in it are 128-bit
-    secrets, so that it tells the server nothing."""
-    parts = []
-    for name in sorted(received):
-        secrets = received[name]
-        parts += [name.encode(), secrets.order, secrets.announced.to_bytes(8, "big")]
-    return digest(b"view", salt, *parts)
 
 
 def _kind(message: m.Message) -> str:

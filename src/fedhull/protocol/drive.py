@@ -7,8 +7,8 @@ from typing import Any, Protocol
 from fedhull.progress import Progress, Report, ignore
 from fedhull.protocol.server import ServerSession, Step
 
-PUBLISH = "publish"
-# Every step of a session, in order, under the name by which engines and logs know it.
+PROPOSE, PUBLISH = "propose", "publish"
+# The steps that every session has, in order, under the names by which engines and logs know them.
 STEPS = [step.value for step in Step if step is not Step.DONE] + [PUBLISH]
 
 Answers = tuple[dict[str, bytes], dict[str, str]]

@@ -5,6 +5,7 @@
   one session, so its nonce is constant.
 - Masks: X25519 (between two clients) or a random seed (a client's own) → HKDF-SHA256 → ChaCha20
   keystream → uniform field elements by rejection.
+- Tags: HMAC-SHA256 under a random key, so that others cannot change what it was made for.
 - Randomness: 32 bytes of the operating system's → HKDF-SHA256 → every random choice of a session.
 
 Not protected here: memory is not wiped (Python cannot), and nothing is constant-time beyond what
@@ -16,7 +17,6 @@ import secrets
 from collections.abc import Callable
 from itertools import count
 
-import numpy as np
 from cryptography.exceptions import InvalidSignature, InvalidTag
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -24,11 +24,13 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.hmac import HMAC
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from fedhull.codes.field import Field
 from fedhull.errors import BadIdentity, BadMessage
 
+# Of the protocol: of study files, messages, and all keys derived in a session.
+VERSION = 2
 _ONCE = bytes(12)
 
 
@@ -158,7 +160,9 @@ class Randomness:
 
 def stretch(secret: bytes, salt: bytes, purpose: bytes, n: int = 32) -> bytes:
     """HKDF-SHA256 to n bytes."""
-    return HKDF(SHA256(), length=n, salt=salt, info=b"fedhull 1 " + purpose).derive(secret)
+    return HKDF(SHA256(), length=n, salt=salt, info=b"fedhull %d %b" % (VERSION, purpose)).derive(
+        secret
+    )
 
 
 def seal(key: bytes, message: bytes, context: bytes) -> bytes:
@@ -166,22 +170,25 @@ def seal(key: bytes, message: bytes, context: bytes) -> bytes:
     return ChaCha20Poly1305(key).encrypt(_ONCE, message, context)
 
 
-def unseal(key: bytes, sealed: bytes, context: bytes) -> bytes:
-    """The message, or BadMessage if it or its context was changed."""
+def unseal(key: bytes, sealed: bytes, context: bytes) -> bytes | None:
+    """The message, or None if it or its context was changed."""
     try:
         return ChaCha20Poly1305(key).decrypt(_ONCE, sealed, context)
     except InvalidTag:
-        raise BadMessage(
-            "a peer's sealed message does not open: it was changed on the way, or the server "
-            "showed the two of you different lists of keys"
-        ) from None
+        return None
 
 
-def add_mask(vector: np.ndarray, key: bytes, field: Field, negative: bool = False) -> np.ndarray:
-    """The vector plus, or minus, field elements that look uniform to whoever does not have the
-    key."""
+def keystream(key: bytes) -> Callable[[int], bytes]:
+    """ChaCha20's keystream: each call gives so many more bytes of it."""
     stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
-    return field.add_uniform(vector, lambda size: stream.update(bytes(size)), negative)
+    return lambda size: stream.update(bytes(size))
+
+
+def tag(key: bytes, message: bytes) -> bytes:
+    """HMAC-SHA256: 32 bytes that nobody without the key can make for another message."""
+    mac = HMAC(key, SHA256())
+    mac.update(message)
+    return mac.finalize()
 
 
 def digest(*parts: bytes) -> bytes:

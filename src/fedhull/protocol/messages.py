@@ -1,4 +1,4 @@
-"""The messages, version 1: MessagePack, every field typed and bounded, unknown fields refused.
+"""The messages, version 2: MessagePack, every field typed and bounded, unknown fields refused.
 
     server                                      client
     Invite            ───────────────────────▶
@@ -6,16 +6,25 @@
     KeyList           ───────────────────────▶
                       ◀───────────────────────  Share          sealed, one for each peer
     SealedList        ───────────────────────▶
+                      ◀───────────────────────  Announce       a share of how much all will send
+    Size              ───────────────────────▶
                       ◀───────────────────────  Upload         masked vector, once
     SurvivorList      ───────────────────────▶
                       ◀───────────────────────  Confirm        signs who is there
     ConfirmationList  ───────────────────────▶
                       ◀───────────────────────  Unmask         shares
+    Propose           ───────────────────────▶  (if the study has a ballot)
+                      ◀───────────────────────  Answer         masked numbers, once
     Publish           ───────────────────────▶
-                      ◀───────────────────────  Tally          masked counts, once
+                      ◀───────────────────────  Answer         masked numbers, once
+
+A study has one such session for each of its sums, each under fresh keys. A client shares masks with
+those whom its KeyList names: all participants today; nothing in the messages asks for all.
 
 What a client says travels in a `Signed` envelope under its identity key; what the server says does
-too, if the study names the coordinator's key.
+too, if the study names the coordinator's key. Every message has one form only: bytes that decode to
+a message but are not what encoding it gives are refused, and so is a message that is longer than
+its kind can be.
 """
 
 from dataclasses import dataclass
@@ -25,14 +34,16 @@ import msgspec
 
 from fedhull.errors import BadIdentity, BadMessage
 from fedhull.protocol.agreement import Agreement, Name
-from fedhull.protocol.keys import Identity, digest, verify
-from fedhull.protocol.masking import TALLY_FIELD, TALLY_SIZE
-from fedhull.protocol.shares import SHARE_BYTES
+from fedhull.protocol.keys import VERSION, Identity, digest, verify
+from fedhull.protocol.shares import COUNT_BYTES, SHARE_BYTES
 
-VERSION = 1
 T = TypeVar("T")
-# What surrounds the payload of a message: names, keys, lengths.
-_OVERHEAD_PER_CLIENT, _OVERHEAD = 1_000, 4_000
+_SECRETS_BYTES = 16 + COUNT_BYTES + 2 * SHARE_BYTES
+SEALED_BYTES = _SECRETS_BYTES + 16
+# What surrounds the payload of a message: kind, study, session, envelope, signature.
+_OVERHEAD = 500
+# A name of 64 characters, and what stands around an entry of a list.
+_OVERHEAD_PER_ENTRY = 80
 _LARGEST_RESULT = 64_000_000
 # What a signature is over besides the message, so that none can be passed off as the other kind.
 _FROM_CLIENT, _TO_CLIENT, _SERVER = b"fedhull message", b"fedhull server message", "server"
@@ -41,7 +52,12 @@ Bytes16 = Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]
 Bytes32 = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 Bytes64 = Annotated[bytes, msgspec.Meta(min_length=64, max_length=64)]
 ShareBytes = Annotated[bytes, msgspec.Meta(min_length=SHARE_BYTES, max_length=SHARE_BYTES)]
+CountBytes = Annotated[bytes, msgspec.Meta(min_length=COUNT_BYTES, max_length=COUNT_BYTES)]
+SealedBytes = Annotated[bytes, msgspec.Meta(min_length=SEALED_BYTES, max_length=SEALED_BYTES)]
+# A short message of one client's, which the server passes on to the others as it is.
+SmallMessage = Annotated[bytes, msgspec.Meta(max_length=_OVERHEAD)]
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
+Content = Annotated[bytes, msgspec.Meta(max_length=_LARGEST_RESULT)]
 
 
 class Message(
@@ -57,7 +73,7 @@ class Message(
 class Invite(Message, frozen=True, kw_only=True, tag="invite"):
     """The server opens a session, the only one of its study or one of several, from 1."""
 
-    number: Annotated[int, msgspec.Meta(ge=1, le=2**40)] = msgspec.field(default=1, name="turn")
+    number: Annotated[int, msgspec.Meta(ge=1, le=2**40)] = 1
 
 
 class Advertise(Message, frozen=True, kw_only=True, tag="advertise"):
@@ -69,55 +85,67 @@ class Advertise(Message, frozen=True, kw_only=True, tag="advertise"):
 
 
 class KeyList(Message, frozen=True, kw_only=True, tag="key-list"):
-    """All advertisements, signed by their authors."""
+    """The advertisements of all whom the client shares masks with, signed by their authors."""
 
-    advertisements: dict[Name, bytes]
+    advertisements: dict[Name, SmallMessage]
 
 
 class Share(Message, frozen=True, kw_only=True, tag="share"):
     """For each peer a sealed `Secrets`."""
 
-    sealed: dict[Name, bytes]
+    sealed: dict[Name, SealedBytes]
 
 
 class SealedList(Message, frozen=True, kw_only=True, tag="sealed-list"):
     """What the peers have sealed for this client."""
 
-    sealed: dict[Name, bytes]
+    sealed: dict[Name, SealedBytes]
 
 
 @dataclass(frozen=True, repr=False)
 class Secrets:
-    """What one client tells another, sealed: its order number, what it announces (how many bins it
-    will fill at most, or the length of its vector), and the other's shares of its self-mask seed
-    and of its mask key. Always of the same length, so that the sealed message does not tell its
-    content by its size."""
+    """What one client tells another, sealed: its order number, and the other's shares of how much
+    it will send, of its self-mask seed and of its mask key. Always of the same length, so that the
+    sealed message does not tell its content by its size."""
 
     order: bytes
-    announced: int
+    count_share: bytes
     seed_share: bytes
     key_share: bytes
 
     def to_bytes(self) -> bytes:
         """90 bytes."""
-        return self.order + self.announced.to_bytes(8, "big") + self.seed_share + self.key_share
+        return self.order + self.count_share + self.seed_share + self.key_share
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> "Secrets":
         """The inverse of `to_bytes`."""
-        if len(raw) != 24 + 2 * SHARE_BYTES:
-            raise BadMessage("a peer's sealed message does not have the right length")
-        announced = int.from_bytes(raw[16:24], "big")
-        return cls(raw[:16], announced, raw[24 : 24 + SHARE_BYTES], raw[24 + SHARE_BYTES :])
+        fields, begin = [], 0
+        for size in (16, COUNT_BYTES, SHARE_BYTES, SHARE_BYTES):
+            fields.append(raw[begin : begin + size])
+            begin += size
+        return cls(*fields)
+
+
+class Announce(Message, frozen=True, kw_only=True, tag="announce"):
+    """The sum of the shares that a client holds of how much each participant will send: a share of
+    their total. And a digest of what the client has seen so far."""
+
+    view: Bytes32
+    share: CountBytes
+
+
+class Size(Message, frozen=True, kw_only=True, tag="size"):
+    """How much all participants will send together: how long the sum has to be."""
+
+    total: Number
 
 
 class Upload(Message, frozen=True, kw_only=True, tag="upload"):
-    """The masked vector, power sums or weighted numbers, packed, and a digest of what the client
-    saw before it made it."""
+    """The masked vector, packed, and a digest of what the client saw before it made it."""
 
     view: Bytes32
-    n_sums: Number
-    sums: bytes
+    vector: bytes
 
 
 class SurvivorList(Message, frozen=True, kw_only=True, tag="survivor-list"):
@@ -137,7 +165,7 @@ class Confirm(Message, frozen=True, kw_only=True, tag="confirm"):
 class ConfirmationList(Message, frozen=True, kw_only=True, tag="confirmation-list"):
     """The survivors' confirmations, signed by their authors."""
 
-    confirmations: dict[Name, bytes]
+    confirmations: dict[Name, SmallMessage]
 
 
 class Unmask(Message, frozen=True, kw_only=True, tag="unmask"):
@@ -153,18 +181,25 @@ class Unmask(Message, frozen=True, kw_only=True, tag="unmask"):
         return []
 
 
+class Propose(Message, frozen=True, kw_only=True, tag="propose"):
+    """Candidates to choose from, the same for all, and who is asked to judge them."""
+
+    content: Content
+    asked: list[Name]
+
+
 class Publish(Message, frozen=True, kw_only=True, tag="publish"):
-    """The study's result, in whatever form the caller gives it, and who is to say how well it does;
-    their counts are masked with one another."""
+    """The study's result, the same for all, and who is asked how well it does."""
 
-    result: Annotated[bytes, msgspec.Meta(max_length=_LARGEST_RESULT)]
-    evaluators: list[Name]
+    content: Content
+    asked: list[Name]
 
 
-class Tally(Message, frozen=True, kw_only=True, tag="tally"):
-    """How many held-out points the model gets right, of how many, masked and packed."""
+class Answer(Message, frozen=True, kw_only=True, tag="answer"):
+    """What a client answers to a proposal or a publication: numbers, packed, under masks that
+    cancel only among those who were asked and were shown the same."""
 
-    counts: Annotated[bytes, msgspec.Meta(max_length=TALLY_FIELD.packed_size(TALLY_SIZE))]
+    numbers: bytes
 
 
 class Signed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -175,8 +210,10 @@ class Signed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     signature: Bytes64
 
 
-ToClient = Invite | KeyList | SealedList | SurvivorList | ConfirmationList | Publish
-FromClient = Advertise | Share | Upload | Confirm | Unmask | Tally
+ToClient = (
+    Invite | KeyList | SealedList | Size | SurvivorList | ConfirmationList | Propose | Publish
+)
+FromClient = Advertise | Share | Announce | Upload | Confirm | Unmask | Answer
 
 _to_client = msgspec.msgpack.Decoder(ToClient)
 _from_client = msgspec.msgpack.Decoder(FromClient)
@@ -199,9 +236,10 @@ def encode_signed(message: FromClient, sender: str, identity: Identity) -> bytes
     return _encode(Signed(sender, body, identity.sign(_signing_input(sender, body))))
 
 
-def decode_to_client(raw: bytes, study: Agreement, result_expected: bool = True) -> ToClient:
-    """A message from the server, checked against the study. Only a result may be large."""
-    limit = (_LARGEST_RESULT if result_expected else 0) + _small(study)
+def decode_to_client(raw: bytes, study: Agreement, content_expected: bool = True) -> ToClient:
+    """A message from the server, checked against the study. Only proposals and results may be
+    large."""
+    limit = (_LARGEST_RESULT if content_expected else 0) + list_limit(study, _OVERHEAD)
     if study.coordinator is not None:
         envelope = _decode(_signed, raw, limit)
         verify(
@@ -215,12 +253,20 @@ def decode_to_client(raw: bytes, study: Agreement, result_expected: bool = True)
     return message
 
 
+def published_content(raw: bytes, study: Agreement) -> bytes:
+    """What a publication says, to a site that has missed the end of its session."""
+    message = decode_to_client(raw, study)
+    if not isinstance(message, Publish):
+        raise BadMessage("this is not what the coordinator has published")
+    return message.content
+
+
 def decode_signed(
-    raw: bytes, study: Agreement, session: bytes, largest_upload: int = 0
+    raw: bytes, study: Agreement, session: bytes, limit: int = _OVERHEAD
 ) -> tuple[str, FromClient]:
-    """Sender and message of an envelope, its signature checked against the roster. Only an upload
-    may be large: so many bytes of it are its vector."""
-    envelope = _decode(_signed, raw, largest_upload + _small(study))
+    """Sender and message of an envelope of at most `limit` bytes, its signature checked against
+    the roster."""
+    envelope = _decode(_signed, raw, limit)
     if envelope.sender not in study.clients:
         raise BadIdentity(f"{envelope.sender!r} is not on the study's roster")
     verify(
@@ -228,26 +274,39 @@ def decode_signed(
         _signing_input(envelope.sender, envelope.body),
         envelope.signature,
     )
-    message = _decode(_from_client, envelope.body, len(envelope.body))
+    message = _decode(_from_client, envelope.body, limit)
     _check_study(message, study)
     if message.session != session:
         raise BadMessage(f"a message from {envelope.sender!r} belongs to another session")
     return envelope.sender, message
 
 
-def _small(study: Agreement) -> int:
-    """The size of a message that holds a few hundred bytes for each client."""
-    return _OVERHEAD + _OVERHEAD_PER_CLIENT * len(study.clients)
+def size_limit(kind: type, study: Agreement, payload: int) -> int:
+    """How long a message of a client's can be; `payload` is the size of its vector, if it has
+    one."""
+    if kind is Share:
+        return list_limit(study, SEALED_BYTES)
+    if kind is Unmask:
+        return list_limit(study, SHARE_BYTES)
+    return _OVERHEAD + (payload if kind in (Upload, Answer) else 0)
+
+
+def list_limit(study: Agreement, entry: int) -> int:
+    """How long a message with an entry of so many bytes for each client can be."""
+    return _OVERHEAD + (_OVERHEAD_PER_ENTRY + entry) * len(study.clients)
 
 
 def _decode(decoder: "msgspec.msgpack.Decoder[T]", raw: bytes, limit: int) -> T:
     if len(raw) > limit:
         raise BadMessage(f"a message has {len(raw)} bytes, but at most {limit} are possible")
     try:
-        return decoder.decode(raw)
+        message = decoder.decode(raw)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         # msgspec's own words may quote the message
         raise BadMessage("a message is damaged or does not belong to this protocol") from None
+    if _encode(message) != raw:
+        raise BadMessage("a message is not in the one form that its content has")
+    return message
 
 
 def _check_study(message: Message, study: Agreement) -> None:

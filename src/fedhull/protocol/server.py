@@ -2,12 +2,9 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
-from itertools import combinations, islice
 from typing import Any
-
-import numpy as np
 
 from fedhull.errors import (
     BadIdentity,
@@ -21,14 +18,12 @@ from fedhull.errors import (
 )
 from fedhull.protocol import messages as m
 from fedhull.protocol.agreement import Agreement
-from fedhull.protocol.client import survivor_digest
-from fedhull.protocol.keys import ExchangeKey, Identity, digest
-from fedhull.protocol.masking import TALLY_FIELD, TALLY_SIZE, pairwise_mask, self_mask
-from fedhull.protocol.shares import restore
-from fedhull.protocol.summation import Summation, largest_upload
-
-# How many sets of t shares are tried before wrong ones among them end the session.
-_MOST_RESTORATIONS = 500
+from fedhull.protocol.keys import ExchangeKey, Identity
+from fedhull.protocol.layout import Layout, Vector
+from fedhull.protocol.shares import COUNT_PRIME, restore, wrong_holders
+from fedhull.protocol.summation import Summation
+from fedhull.protocol.unmasking import unmasked_sum
+from fedhull.protocol.views import sized_view, survivor_digest
 
 
 class Step(StrEnum):
@@ -36,6 +31,7 @@ class Step(StrEnum):
 
     ADVERTISE = "advertise"
     SHARE = "share"
+    ANNOUNCE = "announce"
     UPLOAD = "upload"
     CONFIRM = "confirm"
     UNMASK = "unmask"
@@ -74,9 +70,14 @@ class ServerSession:
         self._asked: set[str] = set(study.clients if invited is None else invited)
         self._advertised: dict[str, m.Advertise] = {}
         self._participants: set[str] = set()
-        self._uploads: dict[str, np.ndarray] = {}
+        self._uploads: dict[str, Vector] = {}
         self._unmaskers: list[str] = []
         self._view = b""
+        # how much has been announced, and how the vectors that are expected next are laid out
+        self._total = 0
+        self._layout = Layout(())
+        # who is asked how well the result does, or to judge proposals
+        self.evaluators: list[str] = []
 
     def __repr__(self) -> str:
         return f"ServerSession(study={self.study.name!r}, step={self.step.value!r})"
@@ -103,28 +104,37 @@ class ServerSession:
         self._asked = set(outgoing)
         return outgoing
 
-    def publish(self, result: bytes, ask: bool = True) -> dict[str, bytes]:
-        """The result, for everybody who uploaded. Those who were there to the end are asked how
-        well it does, if anybody is."""
-        if self.step != Step.DONE:
-            raise OutOfTurn("there is nothing to publish before the session is over")
-        self._unmaskers = self._unmaskers if ask else []
-        self._asked = set(self._unmaskers)
-        message = m.Publish(**self._header, result=result, evaluators=self._unmaskers)
-        return self._to_all(self._uploads, message)
+    def propose(self, content: bytes, layout: Layout) -> dict[str, bytes]:
+        """Candidates, for those who were there to the end to judge in so many numbers."""
+        return self._show(m.Propose, content, self._unmaskers, layout)
 
-    def tally(self, replies: Mapping[str, bytes]) -> tuple[int, int] | None:
-        """(correct, all) over the held-out points of everybody who was asked; None if one of them
-        has not answered, for then the masks do not cancel."""
-        total = TALLY_FIELD.zeros(TALLY_SIZE)
-        for name in self._unmaskers:
+    def publish(self, content: bytes, layout: Layout | None = None) -> dict[str, bytes]:
+        """The result, for everybody who uploaded, the same for all. Those who were there to the end
+        are asked how well it does, if there is a layout for what they answer."""
+        return self._show(m.Publish, content, list(self._uploads), layout)
+
+    def _show(
+        self, kind: Any, content: bytes, to: list[str], layout: Layout | None
+    ) -> dict[str, bytes]:
+        if self.step != Step.DONE:
+            raise OutOfTurn("there is nothing to show before the session is over")
+        self._layout = layout or Layout(())
+        self.evaluators = self._unmaskers if layout else []
+        self._asked = set(self.evaluators)
+        return self._to_all(to, kind(**self._header, content=content, asked=self.evaluators))
+
+    def answers(self, replies: Mapping[str, bytes]) -> list[list[int]] | None:
+        """The sum of the answers of everybody who was asked last; None if one of them has not
+        answered, for then the masks do not cancel."""
+        layout = self._layout
+        total = layout.zeros()
+        for name in self.evaluators:
             try:
-                message = self._accept(name, replies.get(name, b""), m.Tally)
-                total = TALLY_FIELD.add(total, TALLY_FIELD.unpack(message.counts, TALLY_SIZE))
+                message = self._accept(name, replies.get(name, b""), m.Answer)
+                total = layout.add(total, layout.unpack(message.numbers))
             except (ProtocolError, InvalidInput):
                 return None
-        correct, everything = TALLY_FIELD.to_ints(total)
-        return (correct, everything) if correct <= everything else None
+        return layout.to_ints(total)
 
     @property
     def session(self) -> bytes:
@@ -138,23 +148,14 @@ class ServerSession:
     def check(self, name: str, raw: bytes) -> None:
         """Raise what `advance` would refuse this reply for. A transport that anybody can write to
         asks this first, so that a forged reply does not stand for its supposed author."""
-        expected = _HANDLERS[self.step][0] if self.step in _HANDLERS else m.Tally
+        expected = _HANDLERS[self.step][0] if self.step in _HANDLERS else m.Answer
         self._accept(name, raw, expected)
-
-    @property
-    def evaluators(self) -> list[str]:
-        """Who is asked how well the result does."""
-        return self._unmaskers
 
     def _accept(self, name: str, raw: bytes, expected: type) -> Any:
         if name not in self._asked:
             raise OutOfTurn(f"{name!r} was not asked in this step")
-        sender, message = m.decode_signed(
-            raw,
-            self.study,
-            self._session,
-            largest_upload(self._summation) if expected is m.Upload else 0,
-        )
+        limit = m.size_limit(expected, self.study, self._layout.packed_size)
+        sender, message = m.decode_signed(raw, self.study, self._session, limit)
         if sender != name:
             raise BadMessage(f"a message from {name!r} is signed by {sender!r}")
         if not isinstance(message, expected):
@@ -182,7 +183,7 @@ class ServerSession:
                 del replies[name]
         self._check_enough(replies)
         self._participants = set(replies)
-        self.step = Step.UPLOAD
+        self.step = Step.ANNOUNCE
         return {
             name: m.encode_to_client(
                 m.SealedList(
@@ -198,34 +199,62 @@ class ServerSession:
             for name in replies
         }
 
-    def _after_upload(self, replies: dict[str, tuple[m.Upload, bytes]]) -> dict[str, bytes]:
+    def _after_announce(self, replies: dict[str, tuple[m.Announce, bytes]]) -> dict[str, bytes]:
         # all honest clients have the same view; those who have another cannot be summed with them
-        views = Counter((message.view, message.n_sums) for message, _ in replies.values())
-        common = views.most_common(1)[0][0] if views else None
+        self._view = _most_common(message.view for message, _ in replies.values())
+        shares = {}
+        for name, (message, _) in replies.items():
+            if message.view == self._view:
+                shares[name] = int.from_bytes(message.share, "big") % COUNT_PRIME
+            else:
+                self._refuse(name, _different_view(name))
+        self._total = self._restored_total(shares)
+        self._layout = self._summation.layout(self._total, len(self._participants))
+        self._view = sized_view(self._view, self._total)
+        self.step = Step.UPLOAD
+        there = [name for name in shares if name not in self.refused]
+        return self._to_all(there, m.Size(**self._header, total=self._total))
+
+    def _restored_total(self, shares: dict[str, int]) -> int:
+        """How much all participants have announced together."""
+        self._check_enough(shares)
+        seats = {self.study.seats[name]: name for name in shares}
+        given = {seat: shares[name] for seat, name in seats.items()}
+        wrong = wrong_holders(given, self.study.threshold, COUNT_PRIME)
+        if wrong is None:
+            raise BadShares(
+                "the shares of how much the sites will send do not fit together: too many of them "
+                "are wrong"
+            )
+        for seat in wrong:
+            self._refuse(
+                seats[seat],
+                BadShares(f"{seats[seat]!r}'s share of how much all sites will send is wrong"),
+            )
+        right = [seat for seat in given if seat not in wrong][: self.study.threshold]
+        total = restore({seat: given[seat] for seat in right}, COUNT_PRIME)
+        most = len(self._participants) * self._summation.most
+        if total > most:
+            raise BadMessage(
+                f"the sites announce more together than the study allows: {total}, but at most "
+                f"{most}; one of them lies about how much it will send"
+            )
+        return total
+
+    def _after_upload(self, replies: dict[str, tuple[m.Upload, bytes]]) -> dict[str, bytes]:
         for name, (message, _) in replies.items():
             try:
-                self._uploads[name] = self._checked_sums(name, message, common)
+                if message.view != self._view:
+                    raise _different_view(name)
+                self._uploads[name] = self._layout.unpack(message.vector)
+            except InvalidInput as problem:
+                self._refuse(name, BadMessage(f"the upload of {name!r} is malformed: {problem}"))
             except ProtocolError as problem:
                 self._refuse(name, problem)
         self._check_enough(self._uploads)
-        assert common is not None
-        self._view = common[0]
         self.step = Step.CONFIRM
         survivors = sorted(self._uploads)
         return self._to_all(survivors, m.SurvivorList(**self._header, survivors=survivors))
-
-    def _checked_sums(
-        self, name: str, upload: m.Upload, common: tuple[bytes, int] | None
-    ) -> np.ndarray:
-        if (upload.view, upload.n_sums) != common:
-            raise InconsistentView(f"{name!r} has seen different participants than most")
-        least, most = self._summation.lengths
-        if not least <= upload.n_sums <= most:
-            raise BadMessage(f"{name!r} sends more or fewer sums than the study allows")
-        try:
-            return self._summation.field.unpack(upload.sums, upload.n_sums)
-        except InvalidInput as problem:
-            raise BadMessage(f"the upload of {name!r} is malformed: {problem}") from None
 
     def _after_confirm(self, replies: dict[str, tuple[m.Confirm, bytes]]) -> dict[str, bytes]:
         agreed = self._view, survivor_digest(list(self._uploads))
@@ -250,52 +279,18 @@ class ServerSession:
             else:
                 self._refuse(name, BadMessage(f"{name!r} has not given the shares asked for"))
         self._check_enough(shares)
-        total = self._unmasked_total(shares, vanished)
-        survivors = sorted(self._uploads)
-        self.aggregate = self._summation.open(total, survivors, len(self._participants))
+        salt = self.study.session_salt(self._session, self._summation.context)
+        total, wrong = unmasked_sum(
+            self.study, salt, self._layout, self._uploads, self._advertised, shares
+        )
+        for name, owners in wrong.items():
+            self._refuse(name, _wrong_shares(name, owners))
+        self.aggregate = self._summation.open(
+            total, self._total, sorted(self._uploads), len(self._participants)
+        )
         self._unmaskers = sorted(shares)
         self.step = Step.DONE
         return {}
-
-    def _unmasked_total(self, shares: dict[str, m.Unmask], vanished: set[str]) -> np.ndarray:
-        field = self._summation.field
-        salt = self.study.session_salt(self._session, self._summation.context)
-        n_sums = len(next(iter(self._uploads.values())))
-        total = field.zeros(n_sums)
-        for name, upload in self._uploads.items():
-            commitment = self._advertised[name].seed_commitment
-            seed = self._restore(
-                {holder: given.seed_shares[name] for holder, given in shares.items()},
-                lambda secret, c=commitment: digest(b"seed", secret) == c,  # type: ignore[misc]
-                f"{name!r}'s seed do not fit its commitment",
-            )
-            total = field.add(total, upload)
-            total = field.subtract(total, self_mask(seed, salt, n_sums, field))
-        survivors = {name: self._advertised[name].mask_key for name in self._uploads}
-        for name in sorted(vanished):
-            public = self._advertised[name].mask_key
-            secret = self._restore(
-                {holder: given.key_shares[name] for holder, given in shares.items()},
-                lambda secret, p=public: ExchangeKey(secret).public == p,  # type: ignore[misc]
-                f"{name!r}'s mask key do not fit its public key",
-            )
-            # what the vanished client would have added is missing from the sum
-            missing = pairwise_mask(name, ExchangeKey(secret), survivors, salt, n_sums, field)
-            total = field.add(total, missing)
-        return total
-
-    def _restore(
-        self, shares: Mapping[str, bytes], fits: Callable[[bytes], bool], what: str
-    ) -> bytes:
-        """The secret behind the shares; wrong ones are got round if there are others to take."""
-        choices = combinations(sorted(shares), self.study.threshold)
-        for holders in islice(choices, _MOST_RESTORATIONS):
-            secret = restore(
-                {self.study.seats[h]: int.from_bytes(shares[h], "big") for h in holders}
-            )
-            if secret.bit_length() <= 256 and fits(secret.to_bytes(32, "big")):
-                return secret.to_bytes(32, "big")
-        raise BadShares(f"the shares of {what}")
 
     @property
     def _header(self) -> dict[str, Any]:
@@ -316,7 +311,26 @@ class ServerSession:
 _HANDLERS: dict[Step, tuple[type, Any]] = {
     Step.ADVERTISE: (m.Advertise, ServerSession._after_advertise),
     Step.SHARE: (m.Share, ServerSession._after_share),
+    Step.ANNOUNCE: (m.Announce, ServerSession._after_announce),
     Step.UPLOAD: (m.Upload, ServerSession._after_upload),
     Step.CONFIRM: (m.Confirm, ServerSession._after_confirm),
     Step.UNMASK: (m.Unmask, ServerSession._after_unmask),
 }
+
+
+def _most_common(views: Iterable[bytes]) -> bytes:
+    counted = Counter(views).most_common(1)
+    return counted[0][0] if counted else b""
+
+
+def _different_view(name: str) -> InconsistentView:
+    return InconsistentView(f"{name!r} has seen different participants than most")
+
+
+def _wrong_shares(name: str, owners: list[str]) -> BadShares:
+    if owners == [owners[0]]:
+        return BadShares(
+            f"{name!r} has handed in a wrong share of {owners[0]!r}'s secret, or {owners[0]!r} has "
+            f"dealt it one"
+        )
+    return BadShares(f"{name!r} has handed in wrong shares of {len(owners)} sites' secrets")

@@ -1,24 +1,17 @@
 """What is summed in a session. The rest of the protocol does not care.
 
-A `Summation` is public: how long uploads are and what the server makes of their sum. A
+A `Summation` is public: how vectors are laid out and what the server makes of their sum. A
 `Contribution` is one client's part.
 """
 
-from collections.abc import Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
-from fedhull.codes.field import Field
 from fedhull.protocol.keys import Randomness
+from fedhull.protocol.layout import Layout, Vector
 
 
 class Summation(Protocol):
     """What all participants know about the vectors of a session."""
-
-    @property
-    def field(self) -> Field:
-        """Where elements are added and masked."""
 
     @property
     def number(self) -> int:
@@ -29,16 +22,13 @@ class Summation(Protocol):
         """What else all keys of the session are bound to, and what every client confirms."""
 
     @property
-    def lengths(self) -> tuple[int, int]:
-        """The fewest and the most elements of an upload."""
+    def most(self) -> int:
+        """The most that one client may announce."""
 
-    def accepts(self, announced: int) -> bool:
-        """Whether a client may announce this number to its peers."""
+    def layout(self, total: int, participants: int) -> Layout:
+        """How vectors are laid out if so many participants have announced so much together."""
 
-    def length(self, announced: Sequence[int]) -> int:
-        """How many elements the clients agree on, from what they have announced."""
-
-    def open(self, total: np.ndarray, survivors: list[str], participants: int) -> Any:
+    def open(self, vector: Vector, total: int, survivors: list[str], participants: int) -> Any:
         """What the unmasked sum says; DecodingError if it says nothing."""
 
 
@@ -51,15 +41,11 @@ class Contribution(Protocol):
 
     @property
     def announced(self) -> int:
-        """What peers are told, sealed."""
+        """How much the client will send; nobody learns more than the total over all clients."""
 
-    def labels(self, place: int, randomness: Randomness) -> list[int]:
-        """Under which label each class goes out, given the client's place in the order."""
+    def draw(self, place: int, randomness: Randomness) -> Any:
+        """What the client goes by in this sum, given its place in the order that only clients know:
+        labels, for instance."""
 
-    def vector(self, labels: list[int], length: int) -> np.ndarray:
+    def vector(self, drawn: Any, total: int, participants: int) -> Vector:
         """The unmasked vector."""
-
-
-def largest_upload(summation: Summation) -> int:
-    """How many bytes the packed vector of an upload takes at most."""
-    return summation.field.packed_size(summation.lengths[1])

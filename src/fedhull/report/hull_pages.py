@@ -1,6 +1,5 @@
 """Report pages of studies of hulls: from what a participant has at the end to what is shown."""
 
-import json
 from typing import Any
 
 import msgspec
@@ -55,15 +54,17 @@ def hull_coordinator_page(outcome: HullOutcome) -> CoordinatorPage:
 def hull_site_page(site: HullSite, bytes_up: int, bytes_down: int) -> SitePage:
     """What a site may show, its own points apart: they are read when the page is written."""
     study, session, model = site.study, site.session, site.model
-    numbers = sorted(json.loads(session.result or b"{}")["classes"])
+    numbers = sorted(site.numbers.tolist())
     number_of = {name: number for number, name in site.names.items()}
     own = list(zip(site.label_of_class, site.holdings.classes, site.holdings.hulls, strict=True))
+    places = _numbered_places(study, site.label_of_class)
     names = np.sort(model.classes_)
     return SitePage(
-        **study_parts(study, session.n_sums),
+        **study_parts(study, study.sums_for(session.total)),
         model=shown_model(model, study.geometry.curvature),
         hulls=[
-            _hull(study, label, numbers.index(number_of[name]), bins) for label, name, bins in own
+            _hull(study, places, label, numbers.index(number_of[name]), bins)
+            for label, name, bins in own
         ],
         sites=site_lines(study, session.survivors),
         checks=passed(*SITE_CHECKS, "This site uploaded once"),
@@ -116,14 +117,15 @@ def outcome_parts(outcome: HullOutcome) -> dict[str, Any]:
     """What every page with the coordinator's view says: nothing that the server does not know."""
     study, total, learned = outcome.study, outcome.total, outcome.learned
     columns = np.searchsorted(np.unique(learned.groups), learned.groups).tolist()
+    places = _numbered_places(study, learned.labels)
     shown = [
-        _hull(study, label, column, total.hulls[label])
+        _hull(study, places, label, column, total.hulls[label])
         for label, column in zip(learned.labels, columns, strict=True)
     ]
     return study_parts(study, total.n_sums) | {
         "model": shown_model(outcome.model, study.geometry.curvature),
         "hulls": shown,
-        "shared_bin": _fullest_bin(outcome),
+        "shared_bin": _fullest_bin(outcome, places),
         "bytes_up": max(outcome.record.bytes_up.values()),
         "bytes_down": max(outcome.record.bytes_down.values()),
         "seconds": outcome.seconds,
@@ -139,16 +141,26 @@ def hull_page_with_points(page: SitePage, holdings: HullHoldings) -> SitePage:
     return msgspec.structs.replace(page, points=own_points(holdings.x[known], columns[known]))
 
 
-def _hull(study: Study, label: int, column: int, bins: list[int]) -> Hull:
+def _numbered_places(study: Study, labels: list[int]) -> dict[int, int]:
+    """The places that hulls have, numbered from 0: places that are drawn at random are long."""
+    return {place: i for i, place in enumerate(sorted(set(map(study.place_of, labels))))}
+
+
+def _short(study: Study, places: dict[int, int], label: int) -> int:
+    """A label as it would be if there were no more places than are in use."""
+    return study.labels_of(places[study.place_of(label)])[label % study.labels.classes]
+
+
+def _hull(study: Study, places: dict[int, int], label: int, column: int, bins: list[int]) -> Hull:
     return Hull(
-        label=label,
-        place=study.place_of(label),
+        label=_short(study, places, label),
+        place=places[study.place_of(label)],
         column=column,
         bins=around(bins, study.quantizer),
     )
 
 
-def _fullest_bin(outcome: HullOutcome) -> SharedBin:
+def _fullest_bin(outcome: HullOutcome, places: dict[int, int]) -> SharedBin:
     """The bin where most labels meet: it shows best how the sum is taken apart."""
     labels_in: dict[int, list[int]] = {}
     for label, bins in sorted(outcome.total.hulls.items()):
@@ -159,6 +171,6 @@ def _fullest_bin(outcome: HullOutcome) -> SharedBin:
     return SharedBin(
         bin=str(fullest),
         value=str(sum(codes)),
-        labels=labels_in[fullest],
+        labels=[_short(outcome.study, places, label) for label in labels_in[fullest]],
         codes=list(map(str, codes)),
     )

@@ -43,7 +43,7 @@ def sweep(
             for j, (name, bins) in enumerate(zip(held.classes, held.hulls, strict=True)):
                 label = study.labels_of(place)[j]
                 hulls[label], classes[label] = sorted(bins), name
-        learned = learn(at_epsilon, HullTotal(hulls, list(survivors), n_sums=0))
+        learned = learn(at_epsilon, HullTotal(hulls, list(survivors)))
         rows.append(
             Tradeoff(
                 epsilon=epsilon,

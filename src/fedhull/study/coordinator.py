@@ -8,10 +8,12 @@ from typing import Any
 
 from fedhull.progress import Progress, Report, ignore
 from fedhull.protocol.agreement import Agreement
-from fedhull.protocol.drive import PUBLISH, Engine, Metered, drive
+from fedhull.protocol.drive import PROPOSE, PUBLISH, Engine, Metered, drive
 from fedhull.protocol.keys import Identity
+from fedhull.protocol.layout import Layout
 from fedhull.protocol.server import ServerSession
 from fedhull.protocol.summation import Summation
+from fedhull.study.counts import COUNTS, Counts
 
 
 @dataclass(frozen=True)
@@ -24,20 +26,12 @@ class Publication:
 
 
 @dataclass(frozen=True)
-class Counts:
-    """How many held-out points are classified correctly, over all who were asked; None if one of
-    them did not answer, for then the masks do not cancel."""
+class Proposal:
+    """Candidates that those who stayed to the end of a sum are asked to judge, in numbers that are
+    laid out like this."""
 
-    correct: int | None
-    tested: int | None
-    evaluators: list[str]
-
-    @property
-    def accuracy(self) -> float | None:
-        """In percent."""
-        if not self.tested or self.correct is None:
-            return None
-        return 100.0 * self.correct / self.tested
+    content: bytes
+    layout: Layout
 
 
 @dataclass
@@ -60,8 +54,18 @@ class Coordinator(ABC):
         """What is summed next; None when the study is over."""
 
     @abstractmethod
-    def take(self, opened: Any, seconds: float) -> Publication:
+    def take(self, opened: Any, seconds: float) -> Publication | Proposal:
         """Make something of an opened sum, which took so many seconds."""
+
+    def choose(self, judged: list[list[int]] | None) -> Publication:
+        """What is published after a proposal, given the sum of what all who were asked say to it;
+        None if one of them did not answer."""
+        raise NotImplementedError
+
+    def kept(self, opened: Any) -> bytes | None:
+        """An opened sum in a form from which something can be made again, if that is possible: it
+        is kept before anything is made of it, because the sum cannot be had a second time."""
+        return None
 
     @abstractmethod
     def outcome(self, record: Record, counts: Counts) -> Any:
@@ -74,6 +78,13 @@ class Coordinator(ABC):
 
 
 OpenSession = Callable[..., ServerSession]
+# Writes what the coordinator keeps for itself: a name, and the content.
+Keep = Callable[[str, bytes], None]
+SUM, PUBLICATION = "sum.bin", "publication.bin"
+
+
+def keep_nothing(name: str, content: bytes) -> None:
+    """What a rehearsal does."""
 
 
 def run_study(
@@ -83,13 +94,15 @@ def run_study(
     timeout: float = 600.0,
     report: Report = ignore,
     open_session: OpenSession = ServerSession,
+    keep: Keep = keep_nothing,
 ) -> Any:
     """A whole study over an engine: one session for each sum, and a publication after it.
 
     A site that does not answer a step in `timeout` seconds is left out of the sum and of all later
     ones; too few of them end the study with BelowThreshold. `identity` signs what the coordinator
     says, if the study names its key. `open_session` makes the sessions, for engines that go on with
-    one that was begun earlier.
+    one that was begun earlier. `keep` is given the decoded sum before anything is made of it, and
+    what is published before it is sent.
     """
     study = coordinator.study
     metered = Metered(engine)
@@ -99,12 +112,19 @@ def run_study(
         metered.report = ignore if title else report
         session = open_session(study, summation, identity, invited=invited)
         opened = drive(session, metered, timeout)
+        kept = coordinator.kept(opened)
+        if kept is not None:
+            keep(SUM, kept)
         publication = coordinator.take(opened, perf_counter() - begin)
-        outgoing = session.publish(publication.content, ask=publication.ask)
+        if isinstance(publication, Proposal):
+            outgoing = session.propose(publication.content, publication.layout)
+            replies, _ = metered.step(PROPOSE, outgoing, timeout)
+            publication = coordinator.choose(session.answers(replies))
+        outgoing = session.publish(publication.content, COUNTS if publication.ask else None)
+        keep(PUBLICATION, next(iter(outgoing.values())))
         replies, lost = metered.step(PUBLISH, outgoing, timeout)
         if publication.ask:
-            correct, tested = session.tally(replies) or (None, None)
-            counts = Counts(correct, tested, session.evaluators)
+            counts = Counts.of(session.answers(replies), session.evaluators)
         metered.failures |= {name: type(why).__name__ for name, why in session.refused.items()}
         if title:
             missing = {name: metered.failures[name] for name in invited if name in metered.failures}

@@ -7,15 +7,22 @@ from fedhull.errors import OutOfTurn
 from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.client import ClientSession, ClientState
 from fedhull.protocol.keys import Identity, Randomness
+from fedhull.protocol.layout import Layout, Vector
 from fedhull.protocol.summation import Contribution
+from fedhull.study.counts import COUNTS
 
 
 class Site(ABC):
     """A site's sessions, one for each sum of the study, one after the other.
 
     A kind of study says what the site contributes to the next sum, and what it makes of what is
-    published after it. `sums_done` of `n_sums` are over.
+    published after it. `sums_done` of `n_sums` are over. Whatever the server publishes, the site's
+    reply looks the same; `complaint` is what the site itself has found wrong with it, and a site
+    that has one takes no further part.
     """
+
+    # in which numbers the site judges proposals; none in studies without a ballot
+    ballot = Layout(())
 
     def __init__(
         self,
@@ -30,6 +37,7 @@ class Site(ABC):
         self.name = name
         self.n_sums = n_sums
         self.sums_done = sums_done
+        self.complaint: Exception | None = None
         self._identity = identity
         self._randomness = randomness or Randomness()
         self.session = self._next_session()
@@ -57,9 +65,20 @@ class Site(ABC):
     def result(self) -> dict[str, Any]:
         """The same in plain numbers and words."""
 
+    def judge(self, proposed: bytes) -> Vector:
+        """What the site says to proposals, laid out as `ballot`; BadMessage if they are of no
+        use."""
+        return self.ballot.zeros()
+
     @property
     def checkpoint(self) -> bytes | None:
         """What has to be kept between two sums, if a sum has just ended; None within one."""
+        return None
+
+    @property
+    def receipt(self) -> bytes | None:
+        """What a site that has uploaded needs in order to use what is published, should it miss the
+        end of the session: private, and None before the upload."""
         return None
 
     @property
@@ -71,18 +90,37 @@ class Site(ABC):
         """Answer a message of the server's."""
         if self.done:
             raise OutOfTurn(f"all {self.n_sums} sums of the study are over")
+        if self.complaint is not None:
+            raise OutOfTurn("this site takes no further part in the study")
         session = self.session
         reply = session.receive(raw)
-        if session.state is not ClientState.DONE:
-            return reply
-        assert session.result is not None
-        counts = self.take(session.result)
-        self.sums_done += 1
-        if not self.done:
-            self.session = self._next_session()
-        if counts is not None and session.may_tally:
-            return session.tally(*counts)
-        return None
+        if session.state is ClientState.ASKED:
+            return self._judge(session)
+        if session.state is ClientState.DONE:
+            return self._take(session)
+        return reply
+
+    def _judge(self, session: ClientSession) -> bytes | None:
+        numbers = None
+        try:
+            numbers = self.judge(session.shown or b"")
+        except Exception as problem:
+            # whatever it is, the server must not hear of it
+            self.complaint = problem
+        return session.answer(self.ballot, numbers)
+
+    def _take(self, session: ClientSession) -> bytes | None:
+        counts = None
+        try:
+            counts = self.take(session.shown or b"") or (0, 0)
+        except Exception as problem:
+            # whatever it is, the server must not hear of it
+            self.complaint = problem
+        else:
+            self.sums_done += 1
+            if not self.done:
+                self.session = self._next_session()
+        return session.answer(COUNTS, None if counts is None else COUNTS.vector([counts]))
 
     def _next_session(self) -> ClientSession:
         randomness = self._randomness.branch(f"sum {self.sums_done + 1}")

@@ -19,6 +19,9 @@ from fedhull.learn.guard import Guard
 from fedhull.protocol.agreement import Agreement, Cohort, Part, parse_toml
 
 _ROUNDED_TO = 8
+# n sites draw their places from n²·2^20, if bins and labels can still be numbered, or at least
+# n²·2^10: two of them draw the same once in 2^21 sessions, or 2^11.
+_RARE_BITS, _RARE_BITS_LEAST = 20, 10
 
 Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
@@ -119,30 +122,40 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def coding(self) -> Coding:
-        """The label code and field: `classes` labels for every site on the roster."""
-        n_labels = self.labels.classes * len(self.clients)
-        return choose_coding(n_labels, self.quantizer.n_bins, self.labels.code)
+        """The label code and field: `classes` labels for every site on the roster, from a space in
+        which two sites that draw a place at random hardly ever draw the same."""
+        n = len(self.clients)
+        spread = n << _RARE_BITS_LEAST, n << _RARE_BITS
+        n_labels = self.labels.classes * n
+        return choose_coding(n_labels, self.quantizer.n_bins, self.labels.code, spread)
+
+    @property
+    def places(self) -> int:
+        """How many places there are for sites: each has as many labels as a site has classes."""
+        return self.coding.space // self.labels.classes
+
+    @property
+    def draws_places(self) -> bool:
+        """Whether sites draw their places at random, so that nobody knows whose is whose; otherwise
+        the sites agree on an order (App. B), which is hidden from the server only."""
+        return self.places > len(self.clients)
+
+    @property
+    def tolerated(self) -> int:
+        """As in any study; but a site that knows the order can say whose hulls are whose."""
+        return super().tolerated if self.draws_places else 0
 
     def place_of(self, label: int) -> int:
-        """The place in the secret order that a label belongs to, from 0."""
+        """The place that a label belongs to, from 0."""
         return label // self.labels.classes
 
     def labels_of(self, place: int) -> range:
-        """The labels of a place in the order."""
+        """The labels of a place."""
         return range(place * self.labels.classes, (place + 1) * self.labels.classes)
-
-    @property
-    def most_sums(self) -> int:
-        """The largest number of power sums that sites can agree on."""
-        return self.sums_for(announced_corners(self.protocol.most_bins) * len(self.clients))
 
     def sums_for(self, corners: int) -> int:
         """How many power sums determine, and check, hulls with so many corners in all."""
         return self.coding.length(corners, self.protocol.spare_sums)
-
-    def corners_for(self, n_sums: int) -> int:
-        """The inverse of `sums_for`: how many corners so many sums are for."""
-        return (n_sums - self.sums_for(0)) // (self.sums_for(1) - self.sums_for(0))
 
 
 class Encoder(Part, frozen=True, kw_only=True):
@@ -198,5 +211,5 @@ def study_from_toml(text: str) -> AnyStudy:
 
 
 def announced_corners(n_corners: int) -> int:
-    """What a site announces to its peers of how many corners it has: rounded up, to say less."""
+    """What a site adds to the total that all sites learn: how many corners it has, rounded up."""
     return -(-n_corners // _ROUNDED_TO) * _ROUNDED_TO

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from fedhull.errors import InvalidInput
 from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.keys import Identity, Randomness
 from fedhull.study.coordinator import Coordinator
@@ -76,6 +77,19 @@ class Task(ABC):
     @abstractmethod
     def coordinator(self) -> Coordinator:
         """The coordinator's side."""
+
+    @abstractmethod
+    def late(
+        self, name: str, identity: Identity, holdings: Any, receipt: bytes, publication: bytes
+    ) -> Site:
+        """A site that has missed the end of its session, at the end of it: `receipt` is what it has
+        kept since its upload, `publication` the coordinator's last message. BadMessage if that is
+        of no use to it."""
+
+    def learn(self, kept: bytes, **settings: Any) -> Any:
+        """What the coordinator has at the end if it learns with other settings from the sum that it
+        has kept."""
+        raise InvalidInput(f"nothing can be learned again in a study of an {self.product}")
 
     @abstractmethod
     def summarize(self, result: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fedhull.disk import write_text
 from fedhull.protocol.agreement import Agreement
-from fedhull.protocol.drive import STEPS
+from fedhull.protocol.drive import PROPOSE, STEPS
 
 CONTROLLER = "fedhull.engines.nvflare.controller.StudyController"
 EXECUTOR = "fedhull.engines.nvflare.executor.StudyExecutor"
@@ -31,7 +31,7 @@ def write_job(folder: Path, study: Agreement, timeout: float = 600.0) -> Path:
         "app/config/config_fed_client.json": {
             "format_version": 2,
             "default_task_fetch_interval": 0.2,
-            "executors": [{"tasks": STEPS, "executor": {"path": EXECUTOR, "args": {}}}],
+            "executors": [{"tasks": [*STEPS, PROPOSE], "executor": {"path": EXECUTOR, "args": {}}}],
             "components": [],
         },
     }

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedhull.embed.autoencoder import AutoencoderEmbedder
-from fedhull.study.coordinator import Coordinator, Counts, Publication, Record
+from fedhull.study.coordinator import Coordinator, Publication, Record
+from fedhull.study.counts import Counts
 from fedhull.study.encoder.rounds import RoundMean
 from fedhull.study.encoder.site import ENCODER
 from fedhull.study.encoder.sum import MeanSummation, WeightedTotal

@@ -18,6 +18,12 @@ from fedhull.study.site import Site
 from fedhull.study.study import EncoderStudy
 
 ENCODER = "encoder.npz"
+_BEFORE_UPLOAD = {
+    ClientState.READY,
+    ClientState.ADVERTISED,
+    ClientState.SHARED,
+    ClientState.ANNOUNCED,
+}
 
 
 class SiteRound(msgspec.Struct, frozen=True):
@@ -90,7 +96,19 @@ class EncoderSite(Site):
         """What is to be kept if a round has just ended, None within one."""
         if not self.rounds or not (self.done or self.session.state is ClientState.READY):
             return None
-        return msgspec.msgpack.encode(_Checkpoint(self.rounds, self._mean.to_bytes()))
+        return self._where_it_stands()
+
+    @property
+    def receipt(self) -> bytes | None:
+        """Where the site stood when it uploaded last."""
+        if not self.rounds and self.session.state in _BEFORE_UPLOAD:
+            return None
+        return self._where_it_stands()
+
+    def take_late(self, published: bytes) -> None:
+        """The mean of the last round, to a site that has missed it."""
+        self._mean = RoundMean.from_bytes(published, len(self._mean.weights))
+        self.sums_done = self.n_sums
 
     @property
     def encoder(self) -> AutoencoderEmbedder:
@@ -112,6 +130,9 @@ class EncoderSite(Site):
             "cells": len(self.cells),
             "loss": [each.loss for each in self.rounds],
         }
+
+    def _where_it_stands(self) -> bytes:
+        return msgspec.msgpack.encode(_Checkpoint(self.rounds, self._mean.to_bytes()))
 
     def _trained(self) -> tuple[np.ndarray, int]:
         """This round's weights and loss, and how many cells they come from."""

@@ -1,12 +1,11 @@
 """Sums of weighted numbers, from which the server reads their mean."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from fedhull.codes.field import Field
 from fedhull.codes.mean import (
     MEAN_FIELD,
     WeightedSum,
@@ -16,6 +15,7 @@ from fedhull.codes.mean import (
 )
 from fedhull.errors import InvalidInput
 from fedhull.protocol.keys import Randomness, digest
+from fedhull.protocol.layout import Layout, Vector
 
 
 @dataclass(frozen=True)
@@ -35,32 +35,25 @@ class MeanSummation:
     number: int
     basis: bytes
 
-    @property
-    def field(self) -> Field:
-        """Wide enough for any sum."""
-        return MEAN_FIELD
-
     @cached_property
     def context(self) -> bytes:
         """The round, and what it starts from."""
         return digest(b"mean", self.number.to_bytes(8, "big"), self.basis)
 
     @property
-    def lengths(self) -> tuple[int, int]:
-        """The numbers and their weight."""
-        return self.size + 1, self.size + 1
+    def most(self) -> int:
+        """There is nothing to announce: everybody's vector is of one length."""
+        return 0
 
-    def accepts(self, announced: int) -> bool:
-        """Everybody's vector is of one length."""
-        return announced == self.size + 1
+    def layout(self, total: int, participants: int) -> Layout:
+        """The numbers and their weight, in a field wide enough for any sum."""
+        return Layout(((MEAN_FIELD, self.size + 1),))
 
-    def length(self, announced: Sequence[int]) -> int:
-        """That length."""
-        return self.size + 1
-
-    def open(self, total: np.ndarray, survivors: list[str], participants: int) -> WeightedTotal:
+    def open(
+        self, vector: Vector, total: int, survivors: list[str], participants: int
+    ) -> WeightedTotal:
         """The sum in integers."""
-        return WeightedTotal(decode_weighted(total, len(survivors)), survivors)
+        return WeightedTotal(decode_weighted(vector[0], len(survivors)), survivors)
 
 
 @dataclass(frozen=True)
@@ -72,16 +65,17 @@ class MeanContribution:
 
     @property
     def announced(self) -> int:
-        """The length, which everybody knows."""
-        return self.summation.size + 1
+        """Nothing."""
+        return 0
 
-    def labels(self, place: int, randomness: Randomness) -> list[int]:
-        """None: a sum of vectors needs no labels."""
-        return []
+    def draw(self, place: int, randomness: Randomness) -> None:
+        """A sum of numbers needs no labels."""
 
-    def vector(self, labels: list[int], length: int) -> np.ndarray:
+    def vector(self, drawn: None, total: int, participants: int) -> Vector:
         """n·w and n, in fixed point."""
         numbers, weight = self.make()
-        if numbers.shape != (length - 1,):
-            raise InvalidInput(f"numbers must have shape ({length - 1},), got {numbers.shape}")
-        return encode_weighted(to_fixed(numbers), weight)
+        if numbers.shape != (self.summation.size,):
+            raise InvalidInput(
+                f"numbers must have shape ({self.summation.size},), got {numbers.shape}"
+            )
+        return [encode_weighted(to_fixed(numbers), weight)]

@@ -7,7 +7,9 @@ from typing import Any
 from fedhull.codes.mean import MOST_WEIGHT
 from fedhull.embed.autoencoder import AutoencoderEmbedder
 from fedhull.errors import InvalidInput
+from fedhull.protocol.agreement import collusion_words
 from fedhull.protocol.keys import Identity, Randomness
+from fedhull.protocol.messages import published_content
 from fedhull.study.encoder.coordinator import EncoderCoordinator
 from fedhull.study.encoder.holdings import TrainingCells, load_training_cells
 from fedhull.study.encoder.site import EncoderSite
@@ -73,6 +75,19 @@ class EncoderTask(Task):
         """The coordinator's side."""
         return EncoderCoordinator(self.study, self.start)
 
+    def late(
+        self,
+        name: str,
+        identity: Identity,
+        holdings: TrainingCells,
+        receipt: bytes,
+        publication: bytes,
+    ) -> EncoderSite:
+        """A site that gets the encoder after the session."""
+        site = self.site(name, identity, holdings, checkpoint=receipt)
+        site.take_late(published_content(publication, self.study))
+        return site
+
     def explain(self, name: str, holdings: TrainingCells) -> list[str]:
         """On what would be trained, what leaves, how often, and what may be read from it."""
         study, settings, cells = self.study, self.study.encoder, holdings.cells
@@ -94,6 +109,7 @@ class EncoderTask(Task):
             "remember. Whoever has the means of all rounds may test guesses about a cell or a rare "
             "type of cell. If a site drops out, the sums before and after it differ by about its "
             "weights, and by exactly its number of cells. This is not differential privacy.",
+            collusion_words(study),
         ]
 
     def summarize(self, result: Mapping[str, Any]) -> str:

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedhull.learn.model import model_to_json
-from fedhull.study.coordinator import Coordinator, Counts, Publication, Record
-from fedhull.study.hulls.learning import Learned, learn
+from fedhull.study.coordinator import Coordinator, Publication, Record
+from fedhull.study.counts import Counts
+from fedhull.study.hulls.learning import Learned, check_hulls, learn
+from fedhull.study.hulls.publication import publish
 from fedhull.study.hulls.sum import HullSummation, HullTotal
 from fedhull.study.study import Study
 
@@ -81,11 +83,16 @@ class HullCoordinator(Coordinator):
         """One sum of hulls."""
         return HullSummation(self.study) if self._total is None else None
 
+    def kept(self, opened: HullTotal) -> bytes:
+        """The hulls."""
+        return opened.to_bytes()
+
     def take(self, opened: HullTotal, seconds: float) -> Publication:
-        """The model, and to which class each label was assigned."""
-        self._total, self._learned = opened, learn(self.study, opened)
-        content = model_to_json(self._learned.model, self._learned.class_of_label)
-        return Publication(json.dumps(content).encode(), ask=True)
+        """The model, and for each site to which class each of its labels was assigned."""
+        self._total = opened
+        check_hulls(self.study, opened)
+        self._learned = learn(self.study, opened)
+        return Publication(publish(self.study, opened, self._learned), ask=True)
 
     def outcome(self, record: Record, counts: Counts) -> HullOutcome:
         """All of it."""

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from fedhull.disc.hull import minimal_hull
+from fedhull.errors import UnknownLabelSum
 from fedhull.learn.classifiers import make_classifier
 from fedhull.learn.grouping import group_hulls
 from fedhull.study.hulls.sum import HullTotal
@@ -35,6 +37,17 @@ class Learned:
         """The corners of all hulls, and the class that each was taken for."""
         sizes = [len(hull) for hull in self.hulls]
         return np.concatenate(self.hulls), np.repeat(self.groups, sizes)
+
+
+def check_hulls(study: Study, total: HullTotal) -> None:
+    """Every bin of a hull must be one of its corners: sites send nothing else."""
+    for bins in total.hulls.values():
+        centres = study.quantizer.decode(np.array(bins))
+        if len(minimal_hull(centres, study.geometry.curvature)) < len(bins):
+            raise UnknownLabelSum(
+                "a hull in the sum has bins that are not its corners: some site has not sent the "
+                "hulls of its classes"
+            )
 
 
 def learn(study: Study, total: HullTotal) -> Learned:

@@ -1,13 +1,14 @@
 """A site in a study of hulls: it sends its hulls, and makes the published model its own."""
 
-import json
 from typing import Any
 
-from fedhull.errors import BadMessage, FedhullError
-from fedhull.learn.model import model_from_json, named_model, published_names
+import numpy as np
+
 from fedhull.protocol.keys import Identity, Randomness
 from fedhull.study.hulls.coordinator import MODEL, model_file
 from fedhull.study.hulls.holdings import HullHoldings
+from fedhull.study.hulls.pseudonym import Pseudonym
+from fedhull.study.hulls.publication import in_own_words, read_publication
 from fedhull.study.hulls.sum import HullContribution
 from fedhull.study.site import Site
 from fedhull.study.study import Study
@@ -33,6 +34,9 @@ class HullSite(Site):
         self.model: Any = None
         self.names: dict[int, Any] = {}
         self.correct = 0
+        # the classes of the model as the server numbers them
+        self.numbers = np.empty(0, dtype=int)
+        self._kept: Pseudonym | None = None
         self.tested = len(holdings.test_y)
         self._contribution = HullContribution(study, holdings.hulls)
         super().__init__(study, name, identity, randomness=randomness)
@@ -42,20 +46,39 @@ class HullSite(Site):
         return self._contribution
 
     @property
+    def pseudonym(self) -> Pseudonym | None:
+        """What the site goes by in the sum, once it has uploaded."""
+        return self._kept or self.session.drawn
+
+    @property
     def label_of_class(self) -> list[int]:
         """Under which label each of the site's classes was sent, in the site's order."""
-        return self.session.label_of_class
+        return [] if self.pseudonym is None else self.pseudonym.labels
+
+    @property
+    def receipt(self) -> bytes | None:
+        """The site's pseudonym."""
+        return None if self.pseudonym is None else self.pseudonym.to_bytes()
 
     def take(self, published: bytes) -> tuple[int, int]:
         """Name the model's classes, and try it on the held-out points."""
-        try:
-            self.names = published_names(published, self.label_of_class, self.holdings.classes)
-            model = named_model(published, self.names)
-            self.correct = self._count_correct(model_from_json(json.loads(published)))
-        except (FedhullError, KeyError, TypeError, ValueError):
-            raise BadMessage("what the server published is not a model this site can use") from None
-        self.model = model
+        assert self.pseudonym is not None
+        held = self.holdings
+        model, names = read_publication(self.study, published, self.pseudonym, held.classes)
+        self.numbers = model.classes_
+        if self.tested:
+            number = {name: number for number, name in names.items()}
+            truth = [number.get(name) for name in held.test_y.tolist()]
+            self.correct = int((model.predict(held.test_x) == truth).sum())
+        model.classes_ = in_own_words(model, names)
+        self.model, self.names = model, names
         return self.correct, self.tested
+
+    def take_late(self, published: bytes, receipt: bytes) -> None:
+        """What a site makes of a publication that it has missed, given its receipt."""
+        self._kept = Pseudonym.from_bytes(receipt)
+        self.take(published)
+        self.sums_done = self.n_sums
 
     def files(self) -> dict[str, bytes]:
         """The model, in the site's words."""
@@ -76,10 +99,3 @@ class HullSite(Site):
             "points_held": held.points_held,
             "points_guarded": held.points_guarded,
         }
-
-    def _count_correct(self, model: Any) -> int:
-        if not self.tested:
-            return 0
-        number = {name: number for number, name in self.names.items()}
-        truth = [number[name] for name in self.holdings.test_y.tolist()]
-        return int((model.predict(self.holdings.test_x) == truth).sum())

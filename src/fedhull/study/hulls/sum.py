@@ -1,31 +1,48 @@
 """Sums of hulls, from which the server reads all hulls and not whose they are."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-import numpy as np
+import msgspec
 
-from fedhull.codes.field import Field
+from fedhull.codes.slots import SlotCoding
 from fedhull.errors import InvalidInput, UnknownLabelSum
 from fedhull.protocol.keys import Randomness, digest
+from fedhull.protocol.layout import Layout, Vector
+from fedhull.study.hulls.pseudonym import SLOT_WIDTH, Pseudonym, checked_secret
 from fedhull.study.study import Study, announced_corners
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HullTotal:
-    """What the server learns: the hulls of all survivors, by their labels."""
+    """What the server learns: the hulls of all survivors by their labels, and for each place the
+    secret that it shares with whoever has it."""
 
     hulls: dict[int, list[int]]
     survivors: list[str]
-    n_sums: int
+    n_sums: int = 0
+    secrets: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"HullTotal({len(self.hulls)} hulls of {len(self.survivors)} sites)"
 
+    def to_bytes(self) -> bytes:
+        """For a private file."""
+        return msgspec.msgpack.encode((self.hulls, self.survivors, self.n_sums, self.secrets))
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> "HullTotal":
+        """The inverse of `to_bytes`."""
+        parts = tuple[dict[int, list[int]], list[str], int, dict[int, tuple[int, ...]]]
+        try:
+            return cls(*msgspec.msgpack.decode(raw, type=parts))
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            raise InvalidInput("what was kept of the sum is damaged") from None
+
 
 @dataclass(frozen=True)
 class HullSummation:
-    """Sums from which hulls are read, by the study's coding."""
+    """Sums from which hulls are read, by the study's coding, and a slot of each site's own."""
 
     study: Study
     number: int = 1
@@ -37,41 +54,63 @@ class HullSummation:
         return digest(b"hulls", coding.name.encode(), str(coding.field.q).encode())
 
     @property
-    def field(self) -> Field:
-        """The field of the label code."""
-        return self.study.coding.field
+    def slots(self) -> SlotCoding:
+        """How the sites' secrets and tags travel."""
+        return SlotCoding(self.study.places, SLOT_WIDTH)
 
     @property
-    def lengths(self) -> tuple[int, int]:
-        """From the spare sums alone to those for the most corners."""
-        return self.study.sums_for(0), self.study.most_sums
+    def most(self) -> int:
+        """As many corners as the study allows a site."""
+        return announced_corners(self.study.protocol.most_bins)
 
-    def accepts(self, announced: int) -> bool:
-        """Up to as many corners as the study allows."""
-        return announced <= announced_corners(self.study.protocol.most_bins)
-
-    def length(self, announced: Sequence[int]) -> int:
-        """As many sums as determine, and check, all the corners together."""
-        return self.study.sums_for(sum(announced))
-
-    def open(self, total: np.ndarray, survivors: list[str], participants: int) -> HullTotal:
-        """The hulls in the sum."""
-        study = self.study
-        most, spare = study.corners_for(len(total)), study.protocol.spare_sums
-        hulls = study.coding.decode(self.field.to_ints(total), most, spare)
-        self._check_labels(hulls, len(survivors), participants)
-        return HullTotal(hulls, survivors, len(total))
-
-    def _check_labels(
-        self, hulls: Mapping[int, list[int]], survivors: int, participants: int
-    ) -> None:
-        """Every survivor has used labels of one place in the order, and nobody of any other."""
-        places = set(map(self.study.place_of, hulls))
-        if len(places) != survivors or max(places) >= participants:
-            raise UnknownLabelSum(
-                f"the labels in the sum belong to {len(places)} sites, but {survivors} "
-                f"uploaded; some site used labels that are not its own"
+    def layout(self, total: int, participants: int) -> Layout:
+        """As many sums as determine, and check, all corners together, and a slot for each site."""
+        return Layout(
+            (
+                (self.study.coding.field, self.study.sums_for(total)),
+                (self.slots.field, self.slots.length(participants)),
             )
+        )
+
+    def open(
+        self, vector: Vector, total: int, survivors: list[str], participants: int
+    ) -> HullTotal:
+        """The hulls in the sum, if every site has used labels of one place, its own."""
+        sums, slots = self.layout(total, participants).to_ints(vector)
+        hulls = self.study.coding.decode(sums, total, self.study.protocol.spare_sums)
+        slot_of = self.slots.decode(slots, participants)
+        self._check_places(hulls, slot_of, len(survivors), participants)
+        secrets: dict[int, tuple[int, ...]] = {}
+        for place, slot in slot_of.items():
+            of_place = {
+                label: hulls[label] for label in self.study.labels_of(place) if label in hulls
+            }
+            secret = checked_secret(slot, place, of_place)
+            if secret is None:
+                raise UnknownLabelSum(
+                    "the hulls of one place are not those that its site has sent: another site "
+                    "has added to them; nobody can tell which"
+                )
+            secrets[place] = secret
+        return HullTotal(hulls, survivors, len(sums), secrets)
+
+    def _check_places(
+        self,
+        hulls: Mapping[int, list[int]],
+        slots: Mapping[int, Sequence[int]],
+        survivors: int,
+        participants: int,
+    ) -> None:
+        """There are as many places as sites, and no hull is outside them."""
+        if len(slots) != survivors:
+            raise UnknownLabelSum(
+                f"{len(slots)} places are in use, but {survivors} sites uploaded; some site has "
+                f"used more than one, or one that is not its own"
+            )
+        strays = set(map(self.study.place_of, hulls)) - slots.keys()
+        ordered = not self.study.draws_places
+        if strays or (ordered and max(slots, default=0) >= participants):
+            raise UnknownLabelSum("a hull has a label of a place that no site has")
 
 
 class HullContribution:
@@ -87,19 +126,17 @@ class HullContribution:
         """How many corners the client's hulls have, rounded up."""
         return announced_corners(sum(map(len, self._hulls)))
 
-    def labels(self, place: int, randomness: Randomness) -> list[int]:
-        """A label for each class: the client's place in the agreed order, in a random order within
-        (App. B), so that the order of the client's own classes tells nothing."""
-        labels = self._study.labels_of(place)
-        lots = {label: randomness.token(f"lot {label}") for label in labels}
-        return sorted(labels, key=lots.__getitem__)[: len(self._hulls)]
+    def draw(self, place: int, randomness: Randomness) -> Pseudonym:
+        """A place and labels, at random as far as the label code allows."""
+        return Pseudonym.draw(self._study, place, len(self._hulls), randomness)
 
-    def vector(self, labels: list[int], length: int) -> np.ndarray:
-        """The sums of the hulls."""
-        study, coding = self._study, self._study.coding
-        hulls = dict(zip(labels, self._hulls, strict=True))
-        most, spare = study.corners_for(length), study.protocol.spare_sums
-        return coding.field.vector(coding.encode(hulls, most, spare))
+    def vector(self, drawn: Pseudonym, total: int, participants: int) -> Vector:
+        """The sums of the hulls, and of the client's slot."""
+        study, summation = self._study, self.summation
+        hulls = dict(zip(drawn.labels, self._hulls, strict=True))
+        sums = study.coding.encode(hulls, total, study.protocol.spare_sums)
+        slots = summation.slots.encode({drawn.place: drawn.slot(self._hulls)}, participants)
+        return summation.layout(total, participants).vector([sums, slots])
 
 
 def _checked_hulls(study: Study, hulls: Sequence[Sequence[int]]) -> list[list[int]]:

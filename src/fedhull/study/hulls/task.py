@@ -4,12 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from fedhull.embed.embedder import CellEmbedder
+from fedhull.protocol.agreement import collusion_words
 from fedhull.protocol.keys import Identity, Randomness
+from fedhull.protocol.messages import published_content
+from fedhull.study.coordinator import Record
+from fedhull.study.counts import Counts
 from fedhull.study.frame import load_points, read_encoder
-from fedhull.study.hulls.coordinator import HullCoordinator
+from fedhull.study.hulls.coordinator import HullCoordinator, HullOutcome
 from fedhull.study.hulls.holdings import HullHoldings, prepare
 from fedhull.study.hulls.site import HullSite
+from fedhull.study.hulls.sum import HullTotal
 from fedhull.study.study import Study
 from fedhull.study.task import Source, Task
 
@@ -57,6 +64,27 @@ class HullTask(Task):
         """The coordinator's side."""
         return HullCoordinator(self.study)
 
+    def late(
+        self,
+        name: str,
+        identity: Identity,
+        holdings: HullHoldings,
+        receipt: bytes,
+        publication: bytes,
+    ) -> HullSite:
+        """A site that makes the published model its own after the session."""
+        site = HullSite(self.study, name, identity, holdings)
+        site.take_late(published_content(publication, self.study), receipt)
+        return site
+
+    def learn(self, kept: bytes, **settings: Any) -> HullOutcome:
+        """Group and train again, with other settings of [learning]."""
+        learning = msgspec.structs.replace(self.study.learning, **settings)
+        study = msgspec.structs.replace(self.study, learning=learning)
+        coordinator = HullCoordinator(study)
+        coordinator.take(HullTotal.from_bytes(kept), 0.0)
+        return coordinator.outcome(Record(), Counts(None, None, []))
+
     def explain(self, name: str, holdings: HullHoldings) -> list[str]:
         """How many of how many points leave, in what form, to whom."""
         study, share = self.study, holdings.points_sent / holdings.points_held
@@ -78,6 +106,7 @@ class HullTask(Task):
             "The coordinator sees the sum over all sites, from which it reads all sites' hulls, "
             "but not whose they are. It also gets one masked count: how many of your test points "
             "the model gets right, which it can only read as a sum over sites.",
+            collusion_words(study),
         ]
         if share > _MUCH:
             words.append(

@@ -1,0 +1,100 @@
+"""What a site goes by in a sum of hulls: a place, its labels, and a secret shared with the server.
+
+The server reads hulls from the sum, and which of them belong to the same place, but not whose place
+it is. Beside its hulls every site sends, in a slot of its place, a random secret and a tag of its
+hulls under that secret. With the secret, which only it and the server can know,
+
+- the server sees whether anybody has added to the hulls of a place that is not its own;
+- it tells the site, and nobody else, to which class each of its labels was assigned.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from fedhull.errors import BadMessage, InvalidInput
+from fedhull.protocol.keys import Randomness, digest, seal, stretch, tag, unseal
+from fedhull.study.study import Study
+
+_SECRET_NUMBERS, _TAG_NUMBERS = 3, 2
+SLOT_WIDTH = _SECRET_NUMBERS + _TAG_NUMBERS
+_NUMBER_BYTES, _NUMBER_BITS = 8, 60
+_UNUSED = 2**32 - 1
+
+
+@dataclass(frozen=True, repr=False)
+class Pseudonym:
+    """A site's place, the label of each of its classes, in its own order, and its secret."""
+
+    place: int
+    labels: list[int]
+    secret: tuple[int, ...]
+
+    @classmethod
+    def draw(cls, study: Study, order: int, classes: int, randomness: Randomness) -> "Pseudonym":
+        """A place at random or, where the label code has too few for that, the site's own in the
+        order of sites; labels of it in a random order, so that the order of the site's classes
+        tells nothing."""
+        below = randomness.below
+        place = below("place")(study.places) if study.draws_places else order
+        labels = study.labels_of(place)
+        lots = {label: randomness.token(f"lot {label}") for label in labels}
+        draw = below("label secret")
+        secret = tuple(draw(1 << _NUMBER_BITS) for _ in range(_SECRET_NUMBERS))
+        return cls(place, sorted(labels, key=lots.__getitem__)[:classes], secret)
+
+    def slot(self, hulls: Sequence[Sequence[int]]) -> list[int]:
+        """The numbers in the site's slot: its secret, and the tag of its hulls."""
+        labelled = dict(zip(self.labels, hulls, strict=True))
+        return [*self.secret, *_tag(self.secret, self.place, labelled)]
+
+    def to_bytes(self) -> bytes:
+        """For a private file."""
+        return msgspec.msgpack.encode((self.place, self.labels, self.secret))
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> "Pseudonym":
+        """The inverse of `to_bytes`."""
+        try:
+            return cls(*msgspec.msgpack.decode(raw, type=tuple[int, list[int], tuple[int, ...]]))
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            raise InvalidInput("what this site kept of its upload is damaged") from None
+
+
+def checked_secret(
+    slot: Sequence[int], place: int, hulls: Mapping[int, Sequence[int]]
+) -> tuple[int, ...] | None:
+    """The secret in the slot of a place, if its tag is that of these hulls {label: bins}; else
+    somebody has added something that is not the owner's."""
+    secret, found = tuple(slot[:_SECRET_NUMBERS]), tuple(slot[_SECRET_NUMBERS:])
+    return secret if found == _tag(secret, place, hulls) else None
+
+
+def seal_classes(secret: Sequence[int], classes: Sequence[int | None], context: bytes) -> bytes:
+    """Which class each label of a place is, for its owner. As long for few classes as for many:
+    None stands for a label that is not in use."""
+    numbers = [_UNUSED if number is None else number for number in classes]
+    content = b"".join(number.to_bytes(4, "big") for number in numbers)
+    return seal(_key(secret, b"classes"), content, context)
+
+
+def open_classes(secret: Sequence[int], sealed: bytes, context: bytes) -> list[int | None]:
+    """The inverse of `seal_classes`; BadMessage if it was made with another secret."""
+    content = unseal(_key(secret, b"classes"), sealed, context)
+    if content is None:
+        raise BadMessage("the server's entry for this site's classes does not open")
+    numbers = [int.from_bytes(content[i : i + 4], "big") for i in range(0, len(content), 4)]
+    return [None if number == _UNUSED else number for number in numbers]
+
+
+def _tag(secret: Sequence[int], place: int, hulls: Mapping[int, Sequence[int]]) -> tuple[int, ...]:
+    content = [(label, sorted(hulls[label])) for label in sorted(hulls)]
+    message = digest(b"hulls", place.to_bytes(8, "big"), msgspec.msgpack.encode(content))
+    bits = int.from_bytes(tag(_key(secret, b"tag"), message), "big")
+    return tuple(bits >> _NUMBER_BITS * i & (1 << _NUMBER_BITS) - 1 for i in range(_TAG_NUMBERS))
+
+
+def _key(secret: Sequence[int], purpose: bytes) -> bytes:
+    drawn = b"".join(number.to_bytes(_NUMBER_BYTES, "big") for number in secret)
+    return stretch(drawn, b"", b"label secret " + purpose)
