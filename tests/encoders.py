@@ -23,6 +23,8 @@ def make_cells(n: int, seed: int) -> Cells:
 
 
 def encoder_draft(names, rounds=2, extra="") -> str:
+    # one of three may drop out; by default none may
+    extra = extra or ("[protocol]\nthreshold = 2" if len(names) == 3 else "")
     lines = ['name = "An encoder"', extra, f'[encoder]\nstart = ""\nrounds = {rounds}', "[clients]"]
     return "\n".join([*lines, *(f'{name} = ""' for name in names)]) + "\n"
 

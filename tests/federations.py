@@ -29,7 +29,12 @@ def free_port() -> int:
             return port
 
 
+# One of three may drop out; by default none may.
+TWO_OF_THREE = "[protocol]\nthreshold = 2"
+
+
 def draft(names, extra="") -> str:
+    extra = extra or (TWO_OF_THREE if len(names) == 3 else "")
     lines = [
         'name = "A test"',
         "[geometry]\nepsilon = 0.1\nradius = 0.98",

@@ -69,6 +69,6 @@ def expected_hulls(clients, hulls, survivors) -> dict[int, list[int]]:
     expected = {
         label: sorted(bins)
         for name in survivors
-        for label, bins in zip(clients[name].label_of_class, hulls[name], strict=True)
+        for label, bins in zip(clients[name].drawn.labels, hulls[name], strict=True)
     }
     return dict(sorted(expected.items()))

@@ -8,7 +8,14 @@ from conformance import agree, in_memory, sites_in_memory
 from federations import draft, make_data
 
 from fedhull.data.tree import make_tree
-from fedhull.errors import BadIdentity, InvalidInput, NoConsent, OutsideRadius
+from fedhull.errors import (
+    BadIdentity,
+    BadMessage,
+    InvalidInput,
+    NoConsent,
+    OutOfTurn,
+    OutsideRadius,
+)
 from fedhull.kits.audit import AuditLog
 from fedhull.kits.consent import use, withdraw
 from fedhull.kits.journal import Journal
@@ -20,6 +27,7 @@ from fedhull.protocol.keys import Identity
 from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.server import ServerSession
 from fedhull.study.coordinator import run_study
+from fedhull.study.counts import COUNTS
 from fedhull.study.hulls.holdings import HullHoldings, prepare
 from fedhull.study.hulls.site import HullSite
 from fedhull.study.hulls.sum import HullSummation
@@ -98,15 +106,20 @@ def test_without_one_of_those_asked_the_accuracy_is_not_known(kits, data):
     assert result["failures"] == {"lab-b": "vanished"}
 
 
-def test_a_result_that_is_no_model_is_refused(kits, data):
+@pytest.mark.parametrize("published", [b"", b"[]", b"\x82", b'{"format": "fedhull-model"}'])
+def test_a_result_that_is_no_model_is_refused_and_only_the_site_knows(kits, data, published):
     server = Kit.open(kits / "server")
     engine = MemoryEngine(sites_in_memory(kits, data))
     session = ServerSession(server.study, HullSummation(server.study), server.identity)
     drive(session, engine)
-    for published in (b"", b"[]", b'{"class_of_label": {}}', b'{"format": "fedhull-model"}'):
-        failures = engine.step("publish", session.publish(published))[1]
-        assert set(failures.values()) <= {"BadMessage", "OutOfTurn"}
-        assert not any(site.done for site in engine.clients.values())
+    replies, failures = engine.step("publish", session.publish(published, COUNTS))
+    assert sorted(replies) == sorted(engine.clients)
+    assert failures == {}
+    for site in engine.clients.values():
+        assert isinstance(site.complaint, BadMessage)
+        assert not site.done
+        with pytest.raises(OutOfTurn):
+            site.receive(session.publish(published, COUNTS)[site.name])
 
 
 # Consent

@@ -12,7 +12,7 @@ import pytest
 import fedhull
 from fedhull import LorentzClassifier, PoincareSVC, load_model, save_model
 from fedhull.errors import InvalidInput
-from fedhull.learn.model import model_from_json, model_to_json, named_model, published_names
+from fedhull.learn.model import model_from_json, model_to_json, published_model
 from fedhull.learn.svm import EuclideanSVC
 
 MODELS = [
@@ -57,12 +57,11 @@ def test_files_are_still_written_as_they_were(name, tmp_path):
     assert (tmp_path / "model.json").read_bytes() == (OLD / f"{name}.json").read_bytes()
 
 
-def test_what_is_published_is_still_written_as_it_was():
+def test_what_version_1_of_the_protocol_published_is_still_a_model():
     old = json.loads((OLD / "published.json").read_text())
     model = load_model(OLD / "published.json")
-    class_of_label = {int(label): number for label, number in old["class_of_label"].items()}
-    again = json.dumps(model_to_json(model, class_of_label))
-    assert again == (OLD / "published.json").read_text()
+    del old["class_of_label"]
+    assert model_to_json(model) == old
 
 
 @pytest.mark.parametrize(
@@ -157,26 +156,16 @@ def test_a_missing_file_is_noticed_before_anything_slow_is_imported(tmp_path):
     assert run.stdout.strip() == "[]"
 
 
-def test_clients_name_the_global_classes_in_their_own_words():
-    model = LorentzClassifier(C=10.0).fit([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.5]], [0, 1, 2])
-    published = json.dumps(model_to_json(model, {4: 2, 5: 0, 9: 1, 8: 0})).encode()
-    # a client that sent "B cell" under label 4 and "T cell" under label 5, and has no third class
-    names = published_names(published, [4, 5], ["B cell", "T cell"])
-    assert names == {2: "B cell", 0: "T cell"}
-    predicted = named_model(published, names).predict([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.5]])
-    assert predicted.tolist() == ["T cell", "class 2", "B cell"]
-
-
-def test_what_was_not_published_is_missed():
-    model = LorentzClassifier(C=10.0).fit([[0.5, 0.0], [-0.5, 0.0]], [0, 1])
-    published = json.dumps(model_to_json(model, {4: 0, 5: 1})).encode()
-    with pytest.raises(InvalidInput, match="does not say which class label 6 is"):
-        published_names(published, [4, 6], ["B cell", "T cell"])
+def test_a_published_model_numbers_its_classes():
+    points = [[0.5, 0.0], [-0.5, 0.0]]
+    numbered = LorentzClassifier(C=10.0).fit(points, [0, 1])
+    raw = json.dumps(model_to_json(numbered)).encode()
+    assert published_model(raw).predict(points).tolist() == [0, 1]
     with pytest.raises(InvalidInput, match="the published model cannot be read"):
-        named_model(b"{", {})
-    named = LorentzClassifier(C=10.0).fit([[0.5, 0.0], [-0.5, 0.0]], ["a", "b"])
+        published_model(b"{")
+    named = LorentzClassifier(C=10.0).fit(points, ["a", "b"])
     with pytest.raises(InvalidInput, match="must number its classes, got 'a'"):
-        named_model(json.dumps(model_to_json(named)).encode(), {0: "B cell"})
+        published_model(json.dumps(model_to_json(named)).encode())
 
 
 def test_a_model_two_of_whose_groups_have_one_name_can_be_saved(tmp_path):

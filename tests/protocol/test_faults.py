@@ -34,6 +34,7 @@ from fedhull.protocol.client import ClientState
 from fedhull.protocol.drive import drive
 from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.server import Step
+from fedhull.study.counts import COUNTS
 
 STEPS = [step.value for step in Step if step is not Step.DONE]
 
@@ -118,7 +119,8 @@ def test_replayed_and_reordered_replies_are_refused(earlier, later):
 
     server, _, _ = run(up=replay)
     if STEPS.index(earlier) < STEPS.index(later):
-        assert isinstance(server.refused["site-b"], OutOfTurn)
+        # something else than was asked for, or longer than that can be
+        assert isinstance(server.refused["site-b"], (OutOfTurn, BadMessage))
 
 
 def test_replies_of_an_earlier_session_are_refused():
@@ -255,15 +257,15 @@ def test_too_short_a_key_list_is_refused():
     assert failures == {"BelowThreshold": 4}
 
 
-def test_different_participants_for_different_clients_are_noticed_before_unmasking():
+def test_different_participants_for_different_clients_are_noticed_before_any_upload():
     def change(study, name, raw):
         if name in ("site-a", "site-b"):
             sealed = m.decode_to_client(raw, study).sealed
             return edit(raw, study, sealed=without(sealed, "site-d"))
         return raw
 
-    _, clients = lie("upload", change)
-    assert ClientState.UNMASKED not in {c.state for c in clients.values()}
+    _, clients = lie("announce", change)
+    assert ClientState.UPLOADED not in {c.state for c in clients.values()}
 
 
 def test_different_survivors_for_different_clients_are_noticed_before_unmasking():
@@ -327,7 +329,7 @@ def test_wrong_shares_are_noticed():
     def up(kind, name, raw):
         if (kind, name) != ("unmask", "site-a"):
             return raw
-        _, message = m.decode_signed(raw, study, clients[name]._session)
+        _, message = m.decode_signed(raw, study, clients[name]._session, 10**6)
         wrong = dict.fromkeys(message.seed_shares, bytes(33))
         message = msgspec.structs.replace(message, seed_shares=wrong)
         return m.encode_signed(message, name, identity(name))
@@ -355,7 +357,7 @@ def test_a_malformed_upload_costs_its_sender_the_study_and_nobody_else():
             return raw
         _, message = m.decode_signed(raw, study, clients[name]._session, 10**6)
         # every element all ones: not below q
-        message = msgspec.structs.replace(message, sums=b"\xff" * len(message.sums))
+        message = msgspec.structs.replace(message, vector=b"\xff" * len(message.vector))
         return m.encode_signed(message, name, identity(name))
 
     server = make_server(study)
@@ -409,7 +411,7 @@ def test_both_kinds_of_share_are_never_given_for_one_client():
         outgoing = server.advance(chosen.step(server.step.value, outgoing)[0])
     assert len(seen) == 4
     for (_, name), raw in seen.items():
-        _, unmask = m.decode_signed(raw, server.study, clients[name]._session)
+        _, unmask = m.decode_signed(raw, server.study, clients[name]._session, 10**6)
         assert set(unmask.key_shares) == {"site-e"}
         assert set(unmask.seed_shares) == set(clients) - {"site-e"}
 
@@ -423,9 +425,11 @@ def sample_messages(study, session):
         "invite": m.Invite(**header),
         "key-list": m.KeyList(**header, advertisements={}),
         "sealed-list": m.SealedList(**header, sealed={}),
+        "size": m.Size(**header, total=2**40),
         "survivor-list": m.SurvivorList(**header, survivors=[]),
         "confirmation-list": m.ConfirmationList(**header, confirmations={}),
-        "publish": m.Publish(**header, result=b"", evaluators=[]),
+        "propose": m.Propose(**header, content=b"", asked=[]),
+        "publish": m.Publish(**header, content=b"", asked=[]),
     }
 
 
@@ -433,11 +437,14 @@ TAKES = {
     ClientState.READY: {"invite"},
     ClientState.ADVERTISED: {"key-list"},
     ClientState.SHARED: {"sealed-list"},
+    ClientState.ANNOUNCED: {"size"},
     ClientState.UPLOADED: {"survivor-list", "publish"},
     ClientState.CONFIRMED: {"confirmation-list", "publish"},
-    ClientState.UNMASKED: {"publish"},
+    ClientState.UNMASKED: {"propose", "publish"},
+    ClientState.ASKED: set(),
+    ClientState.JUDGED: {"publish"},
     ClientState.DONE: set(),
-    ClientState.TALLIED: set(),
+    ClientState.ANSWERED: set(),
 }
 
 
@@ -448,22 +455,24 @@ def test_client_state_and_event_table(state, event):
     client, outgoing = clients["site-a"], server.start()
     while client.state is not state and outgoing:
         outgoing = server.advance(engine.step(server.step.value, outgoing)[0])
-    if state in (ClientState.DONE, ClientState.TALLIED):
+    if state in (ClientState.ASKED, ClientState.JUDGED):
+        client.receive(server.propose(b"", COUNTS)["site-a"])
+    if state in (ClientState.DONE, ClientState.ANSWERED):
         client.receive(server.publish(b"")["site-a"])
-    if state is ClientState.TALLIED:
-        client.tally(1, 2)
+    if state in (ClientState.JUDGED, ClientState.ANSWERED):
+        client.answer(COUNTS, None)
     assert client.state is state
     message = sample_messages(server.study, client._session or bytes(16))[event]
     if event not in TAKES[state]:
         with pytest.raises(OutOfTurn):
             client.receive(m.encode_to_client(message, None))
         assert client.state is state
-    elif event in ("invite", "publish"):
+    elif event in ("invite", "propose", "publish"):
         client.receive(m.encode_to_client(message, None))
         assert client.state is not state
     else:
-        # in turn, but empty: refused for its content, and nothing has changed
-        with pytest.raises((BelowThreshold, InconsistentView)):
+        # in turn, but empty or impossible: refused for its content, and nothing has changed
+        with pytest.raises((BelowThreshold, InconsistentView, BadMessage)):
             client.receive(m.encode_to_client(message, None))
         assert client.state is state
 

@@ -106,4 +106,4 @@ def test_an_unknown_field_is_refused():
 def test_another_version_is_refused():
     plain = msgspec.msgpack.decode(MESSAGES[0])
     with pytest.raises(BadMessage):
-        m.decode_to_client(msgspec.msgpack.encode({**plain, "version": 2}), make_study(3))
+        m.decode_to_client(msgspec.msgpack.encode({**plain, "version": 1}), make_study(3))

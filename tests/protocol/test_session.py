@@ -1,6 +1,7 @@
 """Sessions in the memory engine: exactly the survivors' sum, or a named error."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -18,6 +19,7 @@ from parties import (
 )
 from scipy import stats
 
+from fedhull.codes.slots import SLOT_FIELD
 from fedhull.errors import (
     BadIdentity,
     BelowThreshold,
@@ -32,7 +34,7 @@ from fedhull.protocol.masking import pairwise_mask, self_mask
 from fedhull.protocol.memory import MemoryEngine
 from fedhull.study.hulls.sum import HullContribution, HullSummation
 
-STEPS = ["advertise", "share", "upload", "confirm", "unmask"]
+STEPS = ["advertise", "share", "announce", "upload", "confirm", "unmask"]
 
 
 @given(
@@ -105,7 +107,7 @@ def test_the_result_reaches_everybody_who_uploaded():
     drive(server, engine)
     _, failures = engine.step("publish", server.publish(b"model"))
     assert not failures
-    assert {n for n, c in clients.items() if c.result == b"model"} == set(clients) - {"site-b"}
+    assert {n for n, c in clients.items() if c.shown == b"model"} == set(clients) - {"site-b"}
     assert clients["site-a"].state == ClientState.DONE
 
 
@@ -121,7 +123,7 @@ def test_a_client_that_fills_more_bins_than_it_announced_spoils_nothing_silently
     server, engine, clients, _ = make_parties(3)
     announced = HullContribution(server.study, [list(range(1, 5))])
     filled = HullContribution(server.study, [list(range(1, 41))])
-    announced.vector = filled.vector
+    announced.vector, announced.draw = filled.vector, filled.draw
     clients["site-a"]._contribution = announced
     with pytest.raises(SyndromeUndecodable, match="filled more bins"):
         drive(server, engine)
@@ -171,49 +173,52 @@ def test_an_upload_alone_looks_uniform():
     values = []
     for seed in range(60):
         server, _, _ = uploads_of_session(3, seed=seed % 3)
-        values += server.study.coding.field.to_ints(server._uploads["site-a"])
+        values += server.study.coding.field.to_ints(server._uploads["site-a"][0])
     assert len(values) > 2000
     assert looks_uniform(values, server.study.coding.field.q)
 
 
 def test_an_upload_looks_uniform_when_all_others_but_one_collude_with_the_server():
-    values, unmasked = [], []
+    values, slots, unmasked = [], [], []
     for seed in range(60):
         server, clients, hulls = uploads_of_session(4, seed=seed % 3)
-        study, field = server.study, server.study.coding.field
+        study, layout = server.study, server._layout
         victim, friend = "site-a", "site-b"
-        n = len(server._uploads[victim])
         salt = study.session_salt(server._session, HullSummation(study).context)
         # the server has restored the victim's own mask; the colluders know theirs with the victim
-        known = field.subtract(
-            server._uploads[victim], self_mask(clients[victim]._seed, salt, n, field)
+        known = layout.subtract(
+            server._uploads[victim], self_mask(clients[victim]._seed, salt, layout)
         )
         colluders = {c: server._advertised[c].mask_key for c in ("site-c", "site-d")}
         key = clients[victim]._mask_key
-        known = field.subtract(known, pairwise_mask(victim, key, colluders, salt, n, field))
-        values += field.to_ints(known)
+        known = layout.subtract(known, pairwise_mask(victim, key, colluders, salt, layout))
+        values += known[0].tolist()
+        slots += known[1].tolist()
         last = pairwise_mask(
-            victim, key, {friend: server._advertised[friend].mask_key}, salt, n, field
+            victim, key, {friend: server._advertised[friend].mask_key}, salt, layout
         )
-        unmasked.append((field.to_ints(field.subtract(known, last)), clients[victim], hulls, n))
-    assert looks_uniform(values, field.q)
+        unmasked.append((layout.subtract(known, last), clients[victim], hulls))
+    assert looks_uniform(values, study.coding.field.q)
+    assert looks_uniform(slots, SLOT_FIELD.q)
     # and the test is about the right thing: without the last mask, the sums lie bare
-    bare, client, hulls, n = unmasked[-1]
-    sent = dict(zip(client.label_of_class, hulls["site-a"], strict=True))
-    assert bare == study.coding.encode(sent, study.corners_for(n), study.protocol.spare_sums)
+    bare, client, hulls = unmasked[-1]
+    sent = dict(zip(client.drawn.labels, hulls["site-a"], strict=True))
+    assert bare[0].tolist() == study.coding.encode(sent, client.total, study.protocol.spare_sums)
 
 
-def test_which_client_holds_which_labels_is_independent_of_who_it_is():
+@pytest.mark.parametrize("code", ["pairs", "binary"])
+def test_which_client_holds_which_labels_is_independent_of_who_it_is(code):
     # site-a's hull is {1}, the others' are {2}, {3}: under which label {1} arrives is all that the
-    # server learns about the order, and each label is as likely as any other
+    # server learns about its place, and each is as likely as any other
     counts = Counter()
-    study = make_study(3, classes=2)
+    study = make_study(3, classes=2, code=code)
+    sixth = study.coding.space // 6
     for _ in range(300):
         hulls = {"site-a": [[1]], "site-b": [[2]], "site-c": [[3]]}
         engine = MemoryEngine(make_clients(study, hulls).values())
         result = drive(make_server(study), engine)
-        counts[next(label for label, bins in result.hulls.items() if bins == [1])] += 1
-    assert stats.chisquare([counts[label] for label in range(6)]).pvalue > 1e-4
+        counts[next(label for label, bins in result.hulls.items() if bins == [1]) // sixth] += 1
+    assert stats.chisquare([counts[part] for part in range(6)]).pvalue > 1e-4
 
 
 def test_exchanging_two_clients_data_changes_nothing_that_the_server_can_see():
@@ -255,8 +260,9 @@ def test_labels_that_are_not_ones_own_are_noticed(code):
     contribution = clients["site-a"]._contribution
     honest = contribution.vector
 
-    def borrow(labels, length):
-        return honest([(label + 2) % 8 for label in labels], length)
+    def borrow(drawn, total, participants):
+        labels = [(label + 2) % 8 for label in drawn.labels]
+        return honest(replace(drawn, place=labels[0] // 2, labels=labels), total, participants)
 
     contribution.vector = borrow
     with pytest.raises((UnknownLabelSum, SyndromeUndecodable)):
@@ -271,7 +277,7 @@ def test_two_sessions_share_no_key_and_no_upload():
         server = make_server(study)
         engine = MemoryEngine(make_clients(study, hulls).values())
         drive(server, engine)
-        seen.append((server._session, server._uploads["site-a"].tolist()))
+        seen.append((server._session, server._uploads["site-a"][0].tolist()))
     assert seen[0][0] != seen[1][0]
     assert seen[0][1] != seen[1][1]
     assert isinstance(server._advertised["site-a"], m.Advertise)

@@ -15,6 +15,8 @@ from fedhull.errors import BelowThreshold, InvalidInput, OutsideRadius
 from fedhull.learn.guard import Guard
 from fedhull.protocol.sizes import bytes_up
 from fedhull.simulation.experiment import Experiment
+from fedhull.study.counts import COUNTS
+from fedhull.study.hulls.sum import HullSummation
 from fedhull.study.study import Learning
 
 TREE = fedhull.make_tree(1200, lineages=4, seed=0)
@@ -58,6 +60,12 @@ def test_same_seed_same_result_up_to_the_random_labels():
         assert a[key] == b[key]
 
 
+def test_one_of_three_sites_may_drop_out_of_a_simulation():
+    result = run(clients=3, drop="1@upload")
+    assert result.to_json()["dropped"] == 1
+    assert result.study.threshold == 2
+
+
 def test_dropped_sites_are_missing_from_the_sum():
     result = run(drop="1@upload")
     trial = result.trials[0]
@@ -91,7 +99,8 @@ def test_bytes_are_those_that_were_predicted():
         -(-sum(map(len, site.holdings.hulls)) // 8) * 8 for site in trial.session.sites.values()
     )
     for name, measured in trial.bytes_up.items():
-        assert bytes_up(study, name, study.sums_for(announced), study.coding.field) == measured
+        layout = HullSummation(study).layout(announced, len(study.clients))
+        assert bytes_up(study, name, layout, COUNTS) == measured
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0])

@@ -38,8 +38,8 @@ def test_every_setting_changes_the_hash():
     assert len(hashes | {Study.from_toml(text).hash}) == len(changes) + 1
 
 
-@pytest.mark.parametrize(("n", "threshold"), [(3, 2), (4, 3), (5, 4), (6, 4), (10, 7), (100, 67)])
-def test_default_threshold_is_two_thirds(n, threshold):
+@pytest.mark.parametrize(("n", "threshold"), [(3, 3), (4, 3), (5, 4), (6, 4), (10, 7), (100, 67)])
+def test_default_threshold_is_two_thirds_and_at_least_three(n, threshold):
     keys = {f"c{i}": f"{i:064x}" for i in range(n)}
     text = make_study(3).to_toml().split("[clients]")[0] + "[clients]\n"
     text += "".join(f'{name} = "{key}"\n' for name, key in keys.items())
@@ -59,7 +59,7 @@ def test_default_threshold_is_two_thirds(n, threshold):
         (identity("site-a").public, identity("site-b").public + "\\n", "clients"),
         ("classes = 2", "classes = 0", "labels.classes"),
         ("classes = 2", 'classes = "two"', "labels.classes"),
-        ("version = 1", "version = 2", "version"),
+        ("version = 2", "version = 1", "speaks version 2"),
         ("threshold = 0", "threshold = 1", "more than half"),
         ("threshold = 0", "threshold = 9", "at most all of the 4"),
         ("site-a", "Site-A", "clients"),

@@ -8,7 +8,7 @@ import pytest
 from parties import identity
 
 from fedhull.codes.mean import to_fixed
-from fedhull.protocol.agreement import Agreement
+from fedhull.protocol.agreement import Agreement, Cohort
 from fedhull.protocol.memory import MemoryEngine
 from fedhull.study.coordinator import Coordinator, Publication, run_study
 from fedhull.study.encoder.sum import MeanContribution, MeanSummation
@@ -78,7 +78,7 @@ class SpreadCoordinator(Coordinator):
 
 def parties():
     rng = np.random.default_rng(0)
-    study = Agreement(name="test", clients={name: identity(name).public for name in NAMES})
+    study = Agreement(name="test", protocol=Cohort(threshold=2), clients={name: identity(name).public for name in NAMES})
     points = {name: rng.normal(size=(20 + 5 * i, 2)) for i, name in enumerate(NAMES)}
     return study, points, [SpreadSite(study, name, points[name]) for name in NAMES]
 

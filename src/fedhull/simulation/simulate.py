@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -193,6 +194,7 @@ def simulate(
     )
     if experiment.dropped[0] >= clients:
         raise InvalidInput(f"drop = {experiment.drop!r} leaves none of the {clients} sites")
+    study = _with_room_for(study, experiment.dropped[0])
     study.quantizer.encode(points)  # a point beyond R is an error before anything is sent
     owner_of = _dealer(y, clients, how, column)
     stage = _stages(experiment, report)
@@ -204,6 +206,16 @@ def simulate(
             for number in range(experiment.trials)
         ],
     )
+
+
+def _with_room_for(study: Study, dropped: int) -> Study:
+    """The study with a threshold that so many may drop out below, if any threshold allows it: with
+    three sites the default allows none."""
+    n = len(study.clients)
+    if not n // 2 < n - dropped < study.threshold:
+        return study
+    rules = msgspec.structs.replace(study.protocol, threshold=n - dropped)
+    return msgspec.structs.replace(study, protocol=rules)
 
 
 def _signature() -> inspect.Signature:
