@@ -78,7 +78,11 @@ class SpreadCoordinator(Coordinator):
 
 def parties():
     rng = np.random.default_rng(0)
-    study = Agreement(name="test", protocol=Cohort(threshold=2), clients={name: identity(name).public for name in NAMES})
+    study = Agreement(
+        name="test",
+        protocol=Cohort(threshold=2),
+        clients={name: identity(name).public for name in NAMES},
+    )
     points = {name: rng.normal(size=(20 + 5 * i, 2)) for i, name in enumerate(NAMES)}
     return study, points, [SpreadSite(study, name, points[name]) for name in NAMES]
 
