@@ -260,6 +260,7 @@ def test_what_is_not_protected_is_said_as_strongly_as_in_the_threat_model():
     assert "each known to within a bin" in plain
     assert words.SUM.format(threshold="t").removeprefix("the sum ") in plain
     assert "every site knows the order that assigns labels to sites" in plain
+    assert words.COLLUSION.format(sites="min(2t − n, t − 1)").rstrip(".") in plain
 
 
 THREAT_MODEL = (DOCS / "threat-model.md").read_text()

@@ -36,7 +36,7 @@ class Space(_Part, frozen=True, kw_only=True):
 
 
 class Hull(_Part, frozen=True, kw_only=True):
-    """A quantized hull: its label, the unnamed place in the order that the label belongs to, the
+    """A quantized hull: its label, the unnamed place that the label belongs to, the
     classifier's column for its class, its bins counter-clockwise."""
 
     label: int
@@ -64,13 +64,15 @@ class Check(_Part, frozen=True, kw_only=True):
 
 
 class Sums(_Part, frozen=True, kw_only=True):
-    """What travelled: so many power sums modulo a prime. Numbers beyond 2^53 are written out."""
+    """What travelled: so many power sums modulo a prime. Numbers beyond 2^53 are written out.
+    Sites drew their places at random, or else agreed on an order."""
 
     n_sums: int
     field_bits: int
     modulus: str
     label_code: str
     labels: int
+    places_drawn: bool = False
 
 
 class SharedBin(_Part, frozen=True, kw_only=True):

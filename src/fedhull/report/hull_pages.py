@@ -34,6 +34,8 @@ from fedhull.study.study import Study
 HULL_CHECKS = (
     "The spare power sums agree with what was decoded",
     "The sum has as many places as there are sites in it",
+    "The hulls of every place are those that its site has sent",
+    "Every bin of a hull is one of its corners",
 )
 
 
@@ -109,6 +111,7 @@ def study_parts(study: Study, n_sums: int) -> dict[str, Any]:
             modulus=str(coding.field.q),
             label_code=coding.name,
             labels=study.labels.classes * len(study.clients),
+            places_drawn=study.draws_places,
         ),
     }
 

@@ -11,18 +11,22 @@ SEEN = (
     "the bins of each hull, and which hulls are one site's",
 )
 SUM = "the sum of the label vectors of one set of ≥ {threshold} sites, which the server chooses"
-SEEN_IF_ONE_VANISHED = "that a site vanished, and that its place in the order is empty"
+SEEN_IF_ONE_VANISHED = "that a site vanished"
 HIDDEN = (
     "which site a hull belongs to",
-    "the order that assigns labels to sites",
+    "which classes a named site holds",
     "one site's upload, unmasked",
     "points that are not corners of a hull",
     "how well the model does at one site",
 )
 HIDDEN_IF_ONE_VANISHED = "the upload of a site that was given up as vanished"
 COLLUSION = (
-    "A server that colludes with a site learns whose hull is whose: every site knows the order "
-    "that assigns labels to sites."
+    "A server that colludes with {sites} or more of the sites can work out what another site "
+    "has sent."
+)
+COLLUSION_BY_ORDER = (
+    "A server that colludes with a site learns whose hull is whose: with this label code every "
+    "site knows the order that assigns labels to sites."
 )
 UNPROTECTED = (
     "The hulls themselves. Corners are extreme, often rare, cells, each known to within a bin. "
@@ -98,7 +102,14 @@ def unprotected(page: AnyHullPage) -> list[str]:
     """What nobody should take to be protected."""
     cohort = [SMALL_COHORT] if page.n_in_sum == 2 else []
     own = [OWN_RESULT] if isinstance(page, SitePage) else []
-    return [*own, COLLUSION, *cohort, *UNPROTECTED]
+    return [*own, _collusion(page), *cohort, *UNPROTECTED]
+
+
+def _collusion(page: AnyHullPage) -> str:
+    if not page.sums.places_drawn:
+        return COLLUSION_BY_ORDER
+    sites = min(2 * page.threshold - len(page.sites), page.threshold - 1)
+    return COLLUSION.format(sites="one" if sites == 1 else sites)
 
 
 def _sites(page: AnyHullPage) -> Figure:

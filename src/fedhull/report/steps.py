@@ -70,10 +70,21 @@ def _codes(page: AnyHullPage) -> dict[str, Any]:
     return _step(
         "codes",
         "Each hull gets a secret label",
-        f"The sites agree on a random order among themselves, hidden from the server, and each "
-        f"takes the labels of its place in that order. {then}",
+        f"{_places(page)} {then}",
         (f"{sums.labels:,}", "labels for all sites"),
         (sums.label_code, "label code"),
+    )
+
+
+def _places(page: AnyHullPage) -> str:
+    if page.sums.places_drawn:
+        return (
+            "Each site draws a place at random, out of so many that no two draw the same, and "
+            "takes its labels. Nobody else knows which place is whose, not even another site."
+        )
+    return (
+        "The sites agree on a random order among themselves, hidden from the server, and each "
+        "takes the labels of its place in that order."
     )
 
 
@@ -127,7 +138,7 @@ def _grouped(page: AnyHullPage) -> dict[str, Any]:
         "grouped",
         "Hulls find their classes",
         "One site's “class 1” may be another's “class 2”. Hulls that overlap belong "
-        "together, and the hulls of one place in the order are all of different classes. So the "
+        "together, and the hulls of one place are all of different classes. So the "
         "server can assign each to a class, without knowing any class's name.",
         (f"{len(page.classes):,}", "classes"),
         (page.parameters.get("grouping", ""), "grouping"),
@@ -139,7 +150,7 @@ def _boundary(page: AnyHullPage) -> dict[str, Any]:
         "boundary",
         "A classifier for everybody",
         "The corners, each with its class, train the classifier. The server publishes it together "
-        "with the class of each label. A site knows its own labels, so it names the classes in its "
-        "own words, and nobody else learns them.",
+        "with an entry for each place, which only its owner can open: the class of each of its "
+        "labels. So each site names the classes in its own words, and nobody else learns them.",
         (page.parameters.get("method", ""), "method"),
     )
