@@ -29,8 +29,8 @@ class Study:
         for name in NAMES:
             self.agree(name)
 
-    def agree(self, name):
-        agree(self.kits, name, self.data)
+    def agree(self, name, again=False):
+        agree(self.kits, name, self.data, again)
 
     def serve(self, go_on=False, again=False):
         """True when the study is complete."""
@@ -230,7 +230,7 @@ def test_mail_of_an_earlier_session_does_not_disturb_a_new_one(study):
             path.write_bytes(content)  # as a folder that is synced brings it back
     for name in NAMES:
         FILES.start_again(Kit.open(study.kits / name))
-        study.agree(name)
+        study.agree(name, again=True)
     study.finish()
     assert study.model() == model_to_json(in_memory(study.kits, study.data).model)
 

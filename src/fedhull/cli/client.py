@@ -1,6 +1,10 @@
 """`fedhull client`: take part in a study as a site, after somebody there has agreed."""
 
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -20,9 +24,12 @@ from fedhull.cli.engine import (
 )
 from fedhull.engines.base import DEFAULT_ENGINE, Options
 from fedhull.errors import InvalidInput
-from fedhull.kits.consent import give
+from fedhull.kits.consent import earlier_uploads, give, withdraw
 from fedhull.kits.kit import Kit
+from fedhull.kits.ledger import refusal
 from fedhull.study.task import Source
+
+_STOPPED = 130  # the exit code of programs that Ctrl-C ends
 
 
 def client(
@@ -41,7 +48,7 @@ def client(
     engine: EngineOption = DEFAULT_ENGINE,
     yes: Annotated[bool, typer.Option("--yes", help="Agree without being asked.")] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Agree to a second session of the same study.")
+        bool, typer.Option("--again", help="Agree to one more session over the same data.")
     ] = False,
     wait: WaitOption = Options.wait,
     mail: MailOption = None,
@@ -66,7 +73,12 @@ def client(
         if again:
             runner.start_again(opened)
         try:
-            results = runner.join(opened, Options(wait=wait, mail=mail), speaker(json))
+            with _stoppable():
+                results = runner.join(opened, Options(wait=wait, mail=mail), speaker(json))
+        except KeyboardInterrupt:
+            withdraw(opened)
+            say("Stopped. A consent that was not used yet is withdrawn.")
+            raise typer.Exit(_STOPPED) from None
         finally:
             runner.after_join(opened)
     show_result(opened, results, "The study is complete", json)
@@ -80,9 +92,12 @@ def _ask(kit: Kit, source: Source | None, yes: bool, again: bool, quiet: bool) -
     holdings = kit.task.read(source)
     if not (quiet and yes):
         say("\n".join(kit.task.explain(kit.name, holdings)))
+    before = earlier_uploads(kit, source, holdings)
+    if before and not again:
+        raise InvalidInput(refusal(before[-1]))
     if kit.has_uploaded and not again:
         raise InvalidInput(
-            "this kit has already uploaded in this study. Whoever sees two sums over different "
+            "this kit has already uploaded in this study. Whoever has two sums over different "
             "sites can subtract them; if the coordinator has told you why a second session is "
             "needed and you agree, use --again"
         )
@@ -90,4 +105,21 @@ def _ask(kit: Kit, source: Source | None, yes: bool, again: bool, quiet: bool) -
         err.print("Do you agree to send this? [y/N]: ", end="", markup=False, highlight=False)
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise InvalidInput("you did not agree; nothing was sent (--yes agrees without asking)")
-    give(kit, source, holdings, datetime.now(UTC).isoformat(timespec="seconds"))
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    give(kit, source, holdings, now, after=before)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let whoever ends this process, or closes its terminal, stop it like Ctrl-C does, so that it
+    cleans up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # where only the main thread is told of signals
+        return
+    wanted = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, signal.default_int_handler) for number in wanted}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -4,8 +4,6 @@ import hashlib
 import shutil
 from pathlib import Path
 
-import msgspec
-
 from fedhull.disk import read_bytes, read_text, write_bytes
 from fedhull.engines.base import Options, Runner, Say
 from fedhull.engines.files.engine import FilesEngine, Steps
@@ -55,10 +53,10 @@ class FilesRunner(Runner):
                 shutil.rmtree(mail / name, ignore_errors=True)
         results = kit.results(RUN)
         path = results / _SERVER_JOURNAL
-        steps = msgspec.msgpack.decode(read_bytes(path), type=Steps) if path.exists() else None
+        steps = Steps.from_bytes(read_bytes(path), path) if path.exists() else None
 
         def save(grown: Steps) -> None:
-            write_bytes(path, msgspec.msgpack.encode(grown), mode=0o600)
+            write_bytes(path, grown.to_bytes(), mode=0o600)
 
         engine = FilesEngine(mail, steps, save, options.go_on, say)
         coordinate(kit, RUN, engine, 0.0, ignore, engine.open_session)
@@ -71,12 +69,15 @@ class FilesRunner(Runner):
         mail = _mail_of(kit, options)
         results = kit.results(RUN)
         path = results / _SITE_JOURNAL
-        journal = Journal.from_bytes(read_bytes(path)) if path.exists() else Journal()
-        position = len(journal.accepted)
         if (results / RESULT).exists():
             _check_no_new_session(kit, mail, results)
             return results
-        kind = STEPS[position]
+        journal = Journal.from_bytes(read_bytes(path)) if path.exists() else Journal()
+        if journal.published:
+            path.unlink()  # the site was stopped over its last message, which is not read twice
+            return results
+        position = len(journal.accepted)
+        kind = STEPS[min(position, len(STEPS) - 1)]
         request = path_of(mail, kit.name, kind, "request")
         final = path_of(mail, kit.name, PUBLISH, "request")
         if position >= STEPS.index("confirm") and _of_session(final, kit.study, journal):
@@ -86,6 +87,8 @@ class FilesRunner(Runner):
             raise StillWaiting(f"no request for step '{kind}' has arrived at {request} yet")
         site = SiteRun(kit, RUN, journal, lambda j: write_bytes(path, j.to_bytes(), mode=0o600))
         reply, error = site.answer(kind, unwrap(request))
+        if site.over:
+            path.unlink(missing_ok=True)
         if error is not None:
             return results
         if reply is not None:
@@ -93,7 +96,6 @@ class FilesRunner(Runner):
             wrap(answer, reply)
             say(f"{kind}: wrote {len(reply):,} bytes to {answer}")
         if kind == PUBLISH:
-            path.unlink(missing_ok=True)
             return results
         raise StillWaiting(
             "carry the reply to the coordinator, and run this again when a request comes back"
