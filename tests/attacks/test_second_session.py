@@ -61,7 +61,7 @@ def until_upload(kits, data):
         agree(kits, name, data)
     session, engine = opened_session(kits), Restarting(kits, NAMES)
     requests = session.start()
-    for step in ("advertise", "share"):
+    for step in ("advertise", "share", "announce"):
         requests = session.advance(engine.step(step, requests)[0])
     return engine, requests
 

@@ -30,7 +30,7 @@ from fedhull.progress import Report
 from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.drive import PUBLISH, Answers, Engine
 from fedhull.protocol.keys import Randomness
-from fedhull.protocol.messages import Publish, SealedList, decode_to_client
+from fedhull.protocol.messages import Propose, Publish, Size, decode_to_client
 from fedhull.protocol.server import ServerSession
 from fedhull.report.pages import coordinator_page
 from fedhull.study.coordinator import OpenSession, run_study
@@ -112,12 +112,14 @@ class SiteRun:
             # its last word stands, whatever the server says afterwards
             return None, OutOfTurn.__name__
         site = self._ready()
+        if site.complaint is not None:
+            return None, OutOfTurn.__name__
         # an engine's name for a step is the server's word; what a message is, the message says
         kind = _kind(message, self._kit.study)
-        if kind is Publish:
-            self._check_publication(site, message)
-            return self._take(site, message)
-        reply, is_upload = site.receive(message), kind is SealedList
+        if kind in (Propose, Publish):
+            self._check_due(site, message)
+            return self._look(site, step, message, kind is Publish)
+        reply, is_upload = site.receive(message), kind is Size
         if is_upload:
             self._note_upload(site)
         self._journal.note(message, upload=is_upload)
@@ -169,8 +171,8 @@ class SiteRun:
         with, and that these data have been uploaded."""
         receipt = self.results / consent.RECEIPT
         try:
-            if (content := getattr(site, "receipt", None)) is not None:
-                write_bytes(receipt, content, mode=0o600)
+            if site.receipt is not None:
+                write_bytes(receipt, site.receipt, mode=0o600)
             upload = self._consent.upload(self._kit, site.sums_done + 1)
             ledger.record(upload, agreed=self._consent.after)
         except BaseException:
@@ -179,35 +181,39 @@ class SiteRun:
             receipt.unlink(missing_ok=True)
             raise
 
-    def _check_publication(self, site: Site, message: bytes) -> None:
-        """Refuse one that is not due, by what everybody knows: nothing of it has been looked at."""
+    def _check_due(self, site: Site, message: bytes) -> None:
+        """Refuse what the server shows out of turn, by what everybody knows: nothing of it has been
+        looked at."""
         study, journal = self._kit.study, self._journal
         if journal.uploads != site.sums_done + 1 or not journal.accepted:
-            raise OutOfTurn("a site that has not uploaded accepts no publication")
+            raise OutOfTurn("a site that has not uploaded is shown nothing")
         first, this = (decode_to_client(raw, study) for raw in (journal.accepted[0], message))
         if first.session != this.session:
             raise BadMessage("a message belongs to another session")
 
-    def _take(self, site: Site, message: bytes) -> tuple[bytes | None, str | None]:
-        """Answer a publication, once. The server must not learn from the answer what the site makes
+    def _look(
+        self, site: Site, step: str, message: bytes, publication: bool
+    ) -> tuple[bytes | None, str | None]:
+        """Answer what the server shows, once. It must not learn from the answer what the site makes
         of it: that would say which hulls are the site's."""
-        self._journal.note(message, publication=True)
+        self._journal.note(message, publication=publication)
         self._keep(self._journal)
-        result, error = self._guarded(lambda: self._use(site, message))
-        return (None, OutOfTurn.__name__) if error is not None else self._sent(PUBLISH, result)
+        reply, error = self._guarded(lambda: site.receive(message))
+        if error is not None:
+            return None, OutOfTurn.__name__
+        # whether the site can use it, and has room for what comes of it, is its own affair
+        self._guarded(lambda: self._use(site, last_words=len(reply or b"")))
+        return self._sent(PUBLISH if publication else step, reply)
 
-    def _use(self, site: Site, message: bytes) -> bytes | None:
-        reply = site.receive(message)
-        complaint: FedhullError | None = getattr(site, "complaint", None)
-        if complaint is not None:
-            write_status(self.results, type(complaint).__name__, f"{complaint}")
-        elif site.done:
-            up = self._audit.total("sent") + len(reply or b"")
-            finish_site(self.results, site, self._holdings, up, self._audit.total("received"))
+    def _use(self, site: Site, last_words: int) -> None:
+        if site.complaint is not None:
+            raise site.complaint
+        if site.done:
+            up, down = self._audit.total("sent") + last_words, self._audit.total("received")
+            finish_site(self.results, site, self._holdings, up, down)
         if site.checkpoint is not None:
             self._journal.close_sum(site.checkpoint)
             self._keep(self._journal)
-        return reply
 
 
 def _kind(message: bytes, study: Agreement) -> type | None:
