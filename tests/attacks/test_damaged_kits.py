@@ -18,6 +18,8 @@ from fedhull.engines.following import new_lines, say_sent
 from fedhull.errors import FedhullError, StillWaiting
 from fedhull.kits import consent, ledger
 from fedhull.kits.audit import AuditLog
+from fedhull.kits.checked import read_checked
+from fedhull.kits.fetch import take_late
 from fedhull.kits.journal import Journal
 from fedhull.kits.kit import Kit
 from fedhull.kits.participant import coordinate
@@ -38,7 +40,7 @@ def finished(tmp_path_factory):
         data = make_data(folder, NAMES)
         for name in NAMES:
             agree(kits, name, data)
-        engine = Restarting(kits, NAMES)
+        engine = KillsOne(kits, NAMES)
         coordinate(Kit.open(kits / "server"), "run", engine, 1.0, lambda progress: None)
         (folder / "journal.bin").write_bytes(engine.journals["lab-a"])
         agree(kits, "lab-a", data)
@@ -46,6 +48,16 @@ def finished(tmp_path_factory):
             options = Options(mail=folder / "mail")
             FILES.serve(Kit.open(kits / "server"), options, lambda sentence: None)
     return folder
+
+
+class KillsOne(Restarting):
+    """A site that does not hear of the result."""
+
+    def step(self, kind, messages, timeout=0.0):
+        missed = {"lab-c"} & messages.keys() if kind == "publish" else set()
+        heard = {name: message for name, message in messages.items() if name not in missed}
+        replies, failures = super().step(kind, heard, timeout)
+        return replies, failures | dict.fromkeys(missed, "vanished")
 
 
 def mutations(whole: bytes):
@@ -73,7 +85,19 @@ def use_in_new_session(folder):
     return consent.use(Kit.open(folder / "kits" / "lab-a"), results)
 
 
-SITE, RUN = "kits/lab-a", "kits/lab-a/results/run"
+def fetch_once(folder):
+    """The late result of a site, whose kit is then as it was."""
+    kit, saved = folder / LATE, folder / "saved"
+    shutil.copytree(kit, saved)
+    try:
+        published = (folder / "kits/server/results/run/publication.bin").read_bytes()
+        return take_late(Kit.open(kit), published)
+    finally:
+        shutil.rmtree(kit)
+        saved.rename(kit)
+
+
+SITE, RUN, LATE = "kits/lab-a", "kits/lab-a/results/run", "kits/lab-c"
 READERS = {
     f"{RUN}/audit.jsonl": [
         lambda folder: AuditLog(folder / RUN / "audit.jsonl", bytes(32)).uploads,
@@ -93,6 +117,11 @@ READERS = {
     "state/fedhull/ledger.json": [
         lambda folder: ledger.sums_of("?"),
         lambda folder: ledger.record(an_upload(), agreed=[]),
+    ],
+    f"{LATE}/results/run/receipt.bin": [fetch_once],
+    "kits/server/results/run/publication.bin": [fetch_once],
+    "kits/server/results/run/sum.bin": [
+        lambda folder: read_checked(folder / "kits/server/results/run/sum.bin")
     ],
     "kits/server/results/files/session.bin": [
         lambda folder: FILES.serve(
@@ -124,6 +153,17 @@ def test_a_damaged_file_is_read_or_refused_in_a_sentence(finished, tmp_path, mon
             with suppress(FedhullError):
                 read(folder)
             assert perf_counter() - begin < SECONDS, number
+
+
+def test_whole_files_are_read(finished, tmp_path, monkeypatch):
+    """Without which the test above would say nothing."""
+    folder = shutil.copytree(finished, tmp_path / "copy")
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    for name, readers in READERS.items():
+        for read in readers:
+            with suppress(StillWaiting):  # the coordinator's next step
+                read(folder)
+        assert (folder / name).exists()
 
 
 def test_a_site_with_a_damaged_journal_uploads_nothing(finished, tmp_path, monkeypatch):

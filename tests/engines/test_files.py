@@ -10,10 +10,12 @@ from federations import draft, make_data
 from fedhull.engines.base import Options
 from fedhull.engines.files.runner import RUNNER as FILES
 from fedhull.errors import InvalidInput, StillWaiting
+from fedhull.kits.fetch import take_late
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import make_kits
 from fedhull.learn.model import model_to_json
 from fedhull.protocol.drive import STEPS
+from fedhull.study.hulls.site import HullSite
 
 NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
 THREE = NAMES[:3]  # the fewest that a study of four goes on with
@@ -247,3 +249,36 @@ def test_going_on_without_too_many_is_not_done(study):
     study.serve(go_on=True)
     assert "going on without lab-d" in study.said[-1]
     assert study.request("lab-a", "confirm").exists()
+
+
+def test_a_site_that_was_stopped_over_the_result_gets_it_with_the_next_call(study, monkeypatch):
+    study.until("publish")
+
+    def die(self, published):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HullSite, "take", die)
+        with pytest.raises(KeyboardInterrupt):
+            study.answer("lab-a")
+    assert not (study.results("lab-a") / "model.json").exists()
+    assert study.answer("lab-a")
+    assert study.status("lab-a")["error"] is None
+    assert not study.reply("lab-a", "publish").exists()  # what may have been answered is not again
+    assert {path.name for path in study.results("lab-a").iterdir()} == {
+        "audit.jsonl", "consent.json", "model.json", "report.html", "result.json", "status.json"
+    }  # fmt: skip
+
+
+def test_a_site_fetches_the_result_from_the_mail(study):
+    study.until("confirm")
+    for name in THREE:
+        study.answer(name)
+    study.serve(go_on=True)
+    kit = Kit.open(study.kits / "lab-d")
+    with pytest.raises(StillWaiting, match="nothing has been published"):
+        FILES.fetch(kit, Options(mail=study.mail), study.said.append)
+    study.finish(THREE)
+    take_late(kit, FILES.fetch(kit, Options(mail=study.mail), study.said.append))
+    assert study.answer("lab-d")
+    assert not (study.results("lab-d") / "session.secret").exists()

@@ -22,9 +22,11 @@ from fedhull.cli.engine import (
     show_result,
     speaker,
 )
-from fedhull.engines.base import DEFAULT_ENGINE, Options
-from fedhull.errors import InvalidInput
+from fedhull.disk import read_bytes
+from fedhull.engines.base import DEFAULT_ENGINE, Options, Runner, Say
+from fedhull.errors import InvalidInput, StillWaiting
 from fedhull.kits.consent import earlier_uploads, give, withdraw
+from fedhull.kits.fetch import take_late, waiting_run
 from fedhull.kits.kit import Kit
 from fedhull.kits.ledger import refusal
 from fedhull.study.task import Source
@@ -55,6 +57,14 @@ def client(
     consent_only: Annotated[
         bool, typer.Option("--consent-only", help="Agree now; FLARE's own client joins later.")
     ] = False,
+    fetch: Annotated[
+        bool,
+        typer.Option("--fetch", help="Get the result of a session that ended without this site."),
+    ] = False,
+    publication: Annotated[
+        Path | None,
+        typer.Option(help="With --fetch: the file publication.bin that the coordinator sent."),
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Take part in a study as a site, after seeing what would be sent and agreeing to it."""
@@ -64,7 +74,12 @@ def client(
     runner = runner_of(engine)
     prepare_kernels(quiet=json)
     source = None if data is None else Source(data, label, layer)
+    options = Options(wait=wait, mail=mail)
     with opened.in_use():
+        if fetch or publication is not None:
+            results = _fetch(opened, runner, publication, options, speaker(json))
+            show_result(opened, results, "The study is complete", json)
+            return
         if consent_only or again or not runner.session_open(opened):
             _ask(opened, source, yes, again, quiet=json)
         if consent_only:
@@ -74,7 +89,7 @@ def client(
             runner.start_again(opened)
         try:
             with _stoppable():
-                results = runner.join(opened, Options(wait=wait, mail=mail), speaker(json))
+                results = runner.join(opened, options, speaker(json))
         except KeyboardInterrupt:
             withdraw(opened)
             say("Stopped. A consent that was not used yet is withdrawn.")
@@ -82,6 +97,15 @@ def client(
         finally:
             runner.after_join(opened)
     show_result(opened, results, "The study is complete", json)
+
+
+def _fetch(kit: Kit, runner: Runner, file: Path | None, options: Options, say: Say) -> Path:
+    """Bring the result of a session that has uploaded; nothing is sent."""
+    waiting_run(kit)
+    published = runner.fetch(kit, options, say) if file is None else read_bytes(file)
+    if published is None:
+        raise StillWaiting("nothing has been published yet; try again later")
+    return take_late(kit, published)
 
 
 def _ask(kit: Kit, source: Source | None, yes: bool, again: bool, quiet: bool) -> None:

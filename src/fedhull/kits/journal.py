@@ -7,6 +7,8 @@ import msgspec
 
 from fedhull.errors import InvalidInput
 
+# Where an engine that has no memory of its own keeps it, in a run's results.
+JOURNAL = "session.secret"
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 

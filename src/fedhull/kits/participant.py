@@ -1,6 +1,7 @@
 """What both sides of a study do from their kits, whatever the engine: answer, coordinate, log."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from fedhull.disk import write_bytes
@@ -14,6 +15,7 @@ from fedhull.errors import (
 )
 from fedhull.kits import consent, ledger
 from fedhull.kits.audit import AuditLog
+from fedhull.kits.checked import write_checked
 from fedhull.kits.journal import Journal
 from fedhull.kits.kit import AUDIT, Kit
 from fedhull.kits.ledger import twice
@@ -33,7 +35,7 @@ from fedhull.protocol.keys import Randomness
 from fedhull.protocol.messages import Propose, Publish, Size, decode_to_client
 from fedhull.protocol.server import ServerSession
 from fedhull.report.pages import coordinator_page
-from fedhull.study.coordinator import OpenSession, run_study
+from fedhull.study.coordinator import SUM, OpenSession, run_study
 from fedhull.study.site import Site
 
 T = TypeVar("T")
@@ -172,7 +174,7 @@ class SiteRun:
         receipt = self.results / consent.RECEIPT
         try:
             if site.receipt is not None:
-                write_bytes(receipt, site.receipt, mode=0o600)
+                write_checked(receipt, site.receipt)
             upload = self._consent.upload(self._kit, site.sums_done + 1)
             ledger.record(upload, agreed=self._consent.after)
         except BaseException:
@@ -235,21 +237,42 @@ def coordinate(
     """Run the study of the coordinator's kit over an engine, and write what comes of it;
     `open_session` is as in `run_study`."""
     results = kit.results(run)
+    kept: set[str] = set()
+
+    def keep(name: str, content: bytes) -> None:
+        if name == SUM:
+            write_checked(results / name, content)
+        else:
+            write_bytes(results / name, content, mode=0o600)
+        kept.add(name)
+
     try:
         audited = _Audited(engine, AuditLog(results / AUDIT, kit.study.hash))
         coordinator = kit.task.coordinator()
-        outcome = run_study(coordinator, audited, kit.identity, timeout, report, open_session)
+        outcome = run_study(coordinator, audited, kit.identity, timeout, report, open_session, keep)
         page = coordinator_page(outcome)
         write_results(results, outcome.files(), outcome.to_json(), page, holdings=None)
     except StillWaiting:
         raise
     except FedhullError as problem:
+        problem.args = (f"{problem}{_way_out(results, kept)}",)
         write_status(results, type(problem).__name__, f"{problem}")
         raise
     except Exception:
-        write_internal_error(results)
+        write_internal_error(results, _way_out(results, kept))
         raise
     return outcome
+
+
+def _way_out(results: Path, kept: set[str]) -> str:
+    """What a coordinator can do that has a sum but could make nothing of it."""
+    if kept != {SUM}:
+        return ""
+    return (
+        f". The decoded sum is kept in {results / SUM}: 'fedhull learn {results}' with other "
+        f"settings (--method, --grouping, --strength, --classes) trains from it without a new "
+        f"session"
+    )
 
 
 class _Audited:

@@ -10,6 +10,7 @@ import msgspec
 from fedhull.disk import read_bytes, read_text, write_bytes, write_json, write_text
 from fedhull.errors import FedhullError, InvalidInput
 from fedhull.kits import consent
+from fedhull.kits.journal import JOURNAL
 from fedhull.kits.kit import STUDY, read_task
 from fedhull.report.content import AnyPage, page_from_json, page_to_json
 from fedhull.report.html import render
@@ -18,6 +19,7 @@ from fedhull.study.site import Site
 from fedhull.study.study import study_from_toml
 
 RESULT, REPORT, STATUS = "result.json", "report.html", "status.json"
+TRACEBACK = "traceback.txt"
 INTERNAL_ERROR = "InternalError"
 
 
@@ -44,7 +46,7 @@ def finish_site(results: Path, site: Site, holdings: Any, sent: int, received: i
     is deleted."""
     page = site_page(site, sent, received)
     write_results(results, site.files(), site.result(), page, holdings)
-    for name in (consent.RECEIPT, consent.HOLDINGS):
+    for name in (JOURNAL, consent.RECEIPT, consent.HOLDINGS):
         (results / name).unlink(missing_ok=True)
 
 
@@ -67,15 +69,15 @@ def write_status(results: Path, error: str | None, sentence: str) -> None:
     write_json(results / STATUS, {"error": error, "sentence": sentence})
 
 
-def write_internal_error(results: Path) -> None:
+def write_internal_error(results: Path, way_out: str = "") -> None:
     """The last word on a run that failed where it should not: what happened stays on this
     machine."""
-    path = results / "traceback.txt"
+    path = results / TRACEBACK
     write_text(path, traceback.format_exc(), mode=0o600)
     write_status(
         results,
         INTERNAL_ERROR,
-        f"something failed that should not; see {path}, which stays on this machine",
+        f"something failed that should not; see {path}, which stays on this machine{way_out}",
     )
 
 

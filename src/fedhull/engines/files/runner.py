@@ -9,8 +9,9 @@ from fedhull.engines.base import Options, Runner, Say
 from fedhull.engines.files.engine import FilesEngine, Steps
 from fedhull.engines.files.mail import path_of, unwrap, wrap
 from fedhull.errors import InvalidInput, ProtocolError, StillWaiting
-from fedhull.kits.consent import CONSENT, HOLDINGS
-from fedhull.kits.journal import Journal
+from fedhull.kits.consent import CONSENT, HOLDINGS, RECEIPT
+from fedhull.kits.fetch import take_late
+from fedhull.kits.journal import JOURNAL, Journal
 from fedhull.kits.kit import AUDIT, RESULTS, Kit
 from fedhull.kits.participant import SiteRun, coordinate
 from fedhull.kits.provision import Kits
@@ -22,7 +23,7 @@ from fedhull.protocol.messages import decode_to_client
 from fedhull.study.task import Task
 
 RUN = "files"
-_SERVER_JOURNAL, _SITE_JOURNAL = "session.bin", "session.secret"
+_SERVER_JOURNAL = "session.bin"
 
 
 class FilesRunner(Runner):
@@ -68,14 +69,14 @@ class FilesRunner(Runner):
         assert kit.name is not None
         mail = _mail_of(kit, options)
         results = kit.results(RUN)
-        path = results / _SITE_JOURNAL
+        path = results / JOURNAL
         if (results / RESULT).exists():
             _check_no_new_session(kit, mail, results)
             return results
         journal = Journal.from_bytes(read_bytes(path)) if path.exists() else Journal()
-        if journal.published:
-            path.unlink()  # the site was stopped over its last message, which is not read twice
-            return results
+        if journal.published or (not path.exists() and (results / RECEIPT).exists()):
+            # the site was stopped over its last message, which it does not answer twice
+            return take_late(kit, self.fetch(kit, options, say))
         position = len(journal.accepted)
         kind = STEPS[min(position, len(STEPS) - 1)]
         request = path_of(mail, kit.name, kind, "request")
@@ -101,6 +102,14 @@ class FilesRunner(Runner):
             "carry the reply to the coordinator, and run this again when a request comes back"
         )
 
+    def fetch(self, kit: Kit, options: Options, say: Say) -> bytes:
+        """The request of the last step, which is for all."""
+        assert kit.name is not None
+        final = path_of(_mail_of(kit, options), kit.name, PUBLISH, "request")
+        if not final.is_file():
+            raise StillWaiting(f"nothing has been published yet: {final} has not arrived")
+        return unwrap(final)
+
     def session_open(self, kit: Kit) -> bool:
         """Whether a session over files has begun at this site."""
         return (kit.folder / RESULTS / RUN / CONSENT).exists()
@@ -109,8 +118,9 @@ class FilesRunner(Runner):
         """Put an earlier session aside; its secrets, and what it kept of the cells, are deleted."""
         old = kit.folder / RESULTS / RUN
         if old.exists():
-            (old / _SITE_JOURNAL).unlink(missing_ok=True)
+            (old / JOURNAL).unlink(missing_ok=True)
             (old / HOLDINGS).unlink(missing_ok=True)
+            (old / RECEIPT).unlink(missing_ok=True)
             number = len(list(old.parent.glob(f"{RUN}-*"))) + 1
             old.rename(old.with_name(f"{RUN}-{number}"))
 
