@@ -124,7 +124,7 @@ def test_an_encoder_study_says_what_leaves_before_it_asks(encoder_study):
     kit, data = encoder_study / "kits" / "lab-a", encoder_study / "lab-a.npz"
     done = fedhull("client", kit, "--data", data, answer="n\n")
     assert done.returncode == 2
-    for words in ("32 cells", "2 rounds", "at least 3, and nothing else", "No cell", "nothing was"):
+    for words in ("32 cells", "2 rounds", "at least 2, and nothing else", "No cell", "nothing was"):
         assert words in done.stderr
     n_weights = sum(array.size for array in make_start().weights.values())
     assert f"{n_weights:,} trained weights" in done.stderr

@@ -10,6 +10,7 @@ from typing import Any
 from fedhull.disk import read_bytes
 from fedhull.errors import InvalidInput, ServerUnreachable
 from fedhull.kits.audit import read_audit
+from fedhull.kits.consent import RECEIPT
 from fedhull.kits.kit import AUDIT, RESULTS, Kit
 from fedhull.kits.results import STATUS, write_status
 from fedhull.progress import Progress, Report
@@ -130,8 +131,12 @@ def _server_gone(kit: Kit, results: Path | None, host: str, port: int) -> Path:
     else:
         sentence = (
             f"the server at {host}:{port} is gone and the study did not finish, or went on with "
-            f"another process that has the kit of {kit.name}; nothing of this session is left on "
-            f"this machine but its log. A new attempt is a new session"
+            f"another process that has the kit of {kit.name}. "
+        ) + (
+            "This site has uploaded: if there is a result, 'fedhull client KIT --fetch' brings it"
+            if (results / RECEIPT).exists()
+            else "Nothing of this session is left on this machine but its log. A new attempt is a "
+            "new session"
         )
     results = results or kit.results("no-session")
     write_status(results, ServerUnreachable.__name__, sentence)
