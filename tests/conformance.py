@@ -6,7 +6,7 @@ the memory engine's result for the same kits and data.
 
 import json
 
-from fedhull.kits.consent import give
+from fedhull.kits.consent import earlier_uploads, give
 from fedhull.kits.kit import Kit
 from fedhull.learn.model import model_to_json
 from fedhull.protocol.drive import STEPS
@@ -86,11 +86,13 @@ def check(seen: dict, kits, data, names_errors: bool = True, sites_end: bool = F
             assert set(refused.values()) <= {"OutOfTurn", "vanished" if sites_end else "OutOfTurn"}
 
 
-def agree(kits, name, data, **source):
-    """Consent of a site to a session over its data; its kit."""
+def agree(kits, name, data, again=False, **source):
+    """Consent of a site to a session over its data, or `again` to one more; its kit."""
     kit = Kit.open(kits / name)
     where = Source(str(data[name]), **source)
-    give(kit, where, kit.task.read(where), given_at="2026-01-01T00:00:00+00:00")
+    holdings = kit.task.read(where)
+    after = earlier_uploads(kit, where, holdings) if again else []
+    give(kit, where, holdings, given_at="2026-01-01T00:00:00+00:00", after=after)
     return kit
 
 

@@ -1,4 +1,5 @@
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,22 @@ from hypothesis import HealthCheck, settings
 for library in ("NUMBA", "OMP", "OPENBLAS"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
+# Uploads of tests stand in no ledger of the person who runs them, whatever a test starts.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="fedhull-tests-")
+
 # Kernels compile on their first call, so no deadline; the same examples on every run.
 settings.register_profile(
     "fedhull", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("fedhull")
+
+
+@pytest.fixture(autouse=True)
+def state_home(tmp_path_factory, monkeypatch):
+    """Where the ledger lies: every test has its own, for many use the same data."""
+    folder = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    return folder
 
 
 @pytest.fixture

@@ -85,6 +85,11 @@ class Federation:
         return []
 
     @property
+    def _state(self) -> dict[str, str]:
+        """A ledger of uploads for this federation alone."""
+        return {"XDG_STATE_HOME": str(self.folder / "state")}
+
+    @property
     def kits(self) -> Path:
         return self.folder / "kits"
 
@@ -92,7 +97,13 @@ class Federation:
         return self.folder / f"{name}.npz"
 
     def command(self, *words, code=0) -> subprocess.CompletedProcess:
-        done = subprocess.run([FEDHULL, *words], capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run(
+            [FEDHULL, *words],
+            env=os.environ | self._state,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
         assert done.returncode == code, done.stderr
         return done
 
@@ -113,13 +124,14 @@ class Federation:
         path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
         return subprocess.Popen(
             ["bash", str(kit / "startup" / "sub_start.sh"), "--once"],
-            env=os.environ | {"PATH": path},
+            env=os.environ | self._state | {"PATH": path},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
 
     def _start(self, words, sabotage, secret="", inside=()):
-        env = os.environ | {"FEDHULL_SABOTAGE": sabotage, "FEDHULL_SABOTAGE_SECRET": secret}
+        env = os.environ | self._state
+        env |= {"FEDHULL_SABOTAGE": sabotage, "FEDHULL_SABOTAGE_SECRET": secret}
         if sabotage:
             env["PYTHONPATH"] = os.pathsep.join(map(str, (SABOTAGE, TESTS)))
         process = subprocess.Popen(

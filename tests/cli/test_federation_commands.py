@@ -1,11 +1,16 @@
 """provision, server, client as a person meets them: sentences, exit codes, nothing left."""
 
 import json
+import os
+import shutil
+import signal
 
 import pytest
 from commands import fedhull, process
 from encoders import encoder_draft, make_cell_files, make_start
 from federations import draft, make_data
+
+from fedhull.engines.files.runner import FilesRunner
 
 NAMES = ["lab-a", "lab-b", "lab-c"]
 
@@ -143,3 +148,41 @@ def test_mistakes_with_an_encoder_study_get_a_sentence(encoder_study, words, sen
     assert done.returncode == 2
     assert sentence in done.stderr
     assert not list((encoder_study / "new").glob("*"))
+
+
+# Stopping
+
+
+def fresh_kit(study, folder):
+    """A kit as it was sent."""
+    unused = shutil.ignore_patterns("results", "consent.json", "holdings.bin")
+    return shutil.copytree(study / "kits" / "lab-b", folder / "lab-b", ignore=unused)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_stopping_a_client_withdraws_the_consent_that_was_not_used(
+    study, tmp_path, monkeypatch, number
+):
+    kit = fresh_kit(study, tmp_path)
+    join = FilesRunner.join
+
+    def stopped(self, opened, options, say):
+        assert (kit / "consent.json").exists()
+        os.kill(os.getpid(), number)
+        return join(self, opened, options, say)
+
+    monkeypatch.setattr(FilesRunner, "join", stopped)
+    before = signal.getsignal(number)
+    done = fedhull("client", kit, "--engine", "files", "--data", study / "lab-b.npz", "--yes")
+    assert done.returncode == 130
+    assert "withdrawn" in done.stderr
+    assert not (kit / "consent.json").exists()
+    assert not (kit / "holdings.bin").exists()
+    assert signal.getsignal(number) == before
+
+
+def test_a_consent_waits_for_the_request_that_it_is_for(study, tmp_path):
+    kit = fresh_kit(study, tmp_path)
+    done = fedhull("client", kit, "--engine", "files", "--data", study / "lab-b.npz", "--yes")
+    assert done.returncode == 3
+    assert (kit / "consent.json").exists()

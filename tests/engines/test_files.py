@@ -10,12 +10,15 @@ from federations import draft, make_data
 from fedhull.engines.base import Options
 from fedhull.engines.files.runner import RUNNER as FILES
 from fedhull.errors import InvalidInput, StillWaiting
+from fedhull.kits.fetch import take_late
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import make_kits
 from fedhull.learn.model import model_to_json
 from fedhull.protocol.drive import STEPS
+from fedhull.study.hulls.site import HullSite
 
-NAMES = ["lab-a", "lab-b", "lab-c"]
+NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
+THREE = NAMES[:3]  # the fewest that a study of four goes on with
 
 
 class Study:
@@ -29,8 +32,8 @@ class Study:
         for name in NAMES:
             self.agree(name)
 
-    def agree(self, name):
-        agree(self.kits, name, self.data)
+    def agree(self, name, again=False):
+        agree(self.kits, name, self.data, again)
 
     def serve(self, go_on=False, again=False):
         """True when the study is complete."""
@@ -113,14 +116,15 @@ def test_the_audit_log_has_every_message_once_and_no_content(study):
         (direction, step) for step in STEPS for direction in ("received", "sent")
     ]
     assert set(entries[0]) == {"time", "study", "peer", "direction", "step", "bytes", "sha256"}
-    assert len((study.results("server") / "audit.jsonl").read_text().splitlines()) == 36
+    assert len((study.results("server") / "audit.jsonl").read_text().splitlines()) == 2 * len(
+        NAMES
+    ) * len(STEPS)
 
 
 def test_a_truncated_file_is_noticed_and_waited_for(study):
     study.until("upload")
-    study.answer("lab-b")
-    study.answer("lab-c")
-    study.answer("lab-a")
+    for name in NAMES:
+        study.answer(name)
     path = study.reply("lab-a", "upload")
     whole = path.read_bytes()
     for length in (0, 10, len(whole) // 2, len(whole) - 1):
@@ -181,27 +185,27 @@ def test_calling_twice_and_files_that_arrive_twice_change_nothing(study):
 
 def test_a_late_reply_is_not_used_and_the_others_go_on_without_its_site(study):
     study.until("upload")
-    study.answer("lab-a")
-    study.answer("lab-b")
+    for name in THREE:
+        study.answer(name)
     assert not study.serve()
     assert not study.serve(go_on=True)
-    study.answer("lab-c")  # too late
-    study.finish(["lab-a", "lab-b"])
+    study.answer("lab-d")  # too late
+    study.finish(THREE)
     result = json.loads((study.results("server") / "result.json").read_text())
-    assert result["survivors"] == ["lab-a", "lab-b"]
-    assert result["failures"] == {"lab-c": "vanished"}
-    expected = in_memory(study.kits, study.data, {"upload": ["lab-c"]})
+    assert result["survivors"] == THREE
+    assert result["failures"] == {"lab-d": "vanished"}
+    expected = in_memory(study.kits, study.data, {"upload": ["lab-d"]})
     assert study.model() == model_to_json(expected.model)
 
 
 def test_a_site_that_missed_the_end_still_gets_the_model(study):
     study.until("confirm")
-    study.answer("lab-a")
-    study.answer("lab-b")
+    for name in THREE:
+        study.answer(name)
     study.serve(go_on=True)
-    study.finish(["lab-a", "lab-b"])
-    assert study.answer("lab-c")
-    assert study.status("lab-c")["error"] is None
+    study.finish(THREE)
+    assert study.answer("lab-d")
+    assert study.status("lab-d")["error"] is None
 
 
 def test_a_new_session_needs_a_new_consent(study):
@@ -230,7 +234,7 @@ def test_mail_of_an_earlier_session_does_not_disturb_a_new_one(study):
             path.write_bytes(content)  # as a folder that is synced brings it back
     for name in NAMES:
         FILES.start_again(Kit.open(study.kits / name))
-        study.agree(name)
+        study.agree(name, again=True)
     study.finish()
     assert study.model() == model_to_json(in_memory(study.kits, study.data).model)
 
@@ -238,9 +242,43 @@ def test_mail_of_an_earlier_session_does_not_disturb_a_new_one(study):
 def test_going_on_without_too_many_is_not_done(study):
     study.until("upload")
     study.answer("lab-a")
+    study.answer("lab-b")
     assert not study.serve(go_on=True)
     assert not study.request("lab-a", "confirm").exists()
-    study.answer("lab-b")
+    study.answer("lab-c")
     study.serve(go_on=True)
-    assert "going on without lab-c" in study.said[-1]
+    assert "going on without lab-d" in study.said[-1]
     assert study.request("lab-a", "confirm").exists()
+
+
+def test_a_site_that_was_stopped_over_the_result_gets_it_with_the_next_call(study, monkeypatch):
+    study.until("publish")
+
+    def die(self, published):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HullSite, "take", die)
+        with pytest.raises(KeyboardInterrupt):
+            study.answer("lab-a")
+    assert not (study.results("lab-a") / "model.json").exists()
+    assert study.answer("lab-a")
+    assert study.status("lab-a")["error"] is None
+    assert not study.reply("lab-a", "publish").exists()  # what may have been answered is not again
+    assert {path.name for path in study.results("lab-a").iterdir()} == {
+        "audit.jsonl", "consent.json", "model.json", "report.html", "result.json", "status.json"
+    }  # fmt: skip
+
+
+def test_a_site_fetches_the_result_from_the_mail(study):
+    study.until("confirm")
+    for name in THREE:
+        study.answer(name)
+    study.serve(go_on=True)
+    kit = Kit.open(study.kits / "lab-d")
+    with pytest.raises(StillWaiting, match="nothing has been published"):
+        FILES.fetch(kit, Options(mail=study.mail), study.said.append)
+    study.finish(THREE)
+    take_late(kit, FILES.fetch(kit, Options(mail=study.mail), study.said.append))
+    assert study.answer("lab-d")
+    assert not (study.results("lab-d") / "session.secret").exists()

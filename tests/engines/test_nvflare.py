@@ -131,7 +131,9 @@ def test_when_the_server_is_killed_the_sites_say_so_and_a_new_study_can_start_at
         assert "ServerUnreachable" in err
         assert "is gone" in err
         left = {path.name for path in study.results(name).iterdir()}
-        assert left == {"audit.jsonl", "consent.json", "status.json"}
+        waiting = {"receipt.bin", "holdings.bin"}  # there may be a result to fetch
+        assert left == {"audit.jsonl", "consent.json", "status.json"} | waiting
+        assert "--fetch" in err
         assert not (study.kits / name / "consent.json").exists()
     again = study.server("--json")
     clients = [study.client(name, "--again") for name in study.names]

@@ -332,3 +332,62 @@ def test_a_study_with_learning_and_coordinator_survives_its_file(kits):
     study = Kit.open(kits / "server").study
     assert Study.from_toml(study.to_toml()) == study
     assert Study.from_toml(study.to_toml()).hash == study.hash
+
+
+# Preparation
+
+
+def test_a_prepared_site_answers_at_once_without_looking_at_its_data(kits, data):
+    kit = agree(kits, "lab-a", data)
+    server = Kit.open(kits / "server")
+    session = ServerSession(server.study, HullSummation(server.study), server.identity)
+    invite = session.start()["lab-a"]
+    journal = Journal()
+    run = SiteRun(kit, "one", Journal(journal.root))
+    run.prepare()
+    (run.results / "holdings.bin").unlink()
+    (run.results / "consent.json").unlink()
+    data["lab-a"].unlink()
+    run.prepare()  # once is enough
+    reply, error = run.answer("advertise", invite)
+    assert error is None
+    other = agree(kits, "lab-b", data)
+    unprepared = SiteRun(other, "one", Journal(journal.root))
+    assert len(unprepared.answer("advertise", session.start()["lab-b"])[0]) == len(reply)
+
+
+def test_preparation_that_fails_is_told_when_the_server_asks(kits, data):
+    run = SiteRun(Kit.open(kits / "lab-a"), "one")
+    run.prepare()
+    status = json.loads((run.results / "status.json").read_text())
+    assert "nobody at this site has agreed" in status["sentence"]
+    assert run.answer("advertise", b"nonsense") == (None, "NoConsent")
+
+
+# The audit log
+
+
+def test_a_line_that_was_being_written_when_the_process_ended_does_not_count(kits):
+    kit = Kit.open(kits / "lab-a")
+    path = kit.results("one") / "audit.jsonl"
+    AuditLog(path, kit.study.hash).record("sent", "upload", b"?", peer="coordinator")
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[: len(whole) // 2])
+    log = AuditLog(path, kit.study.hash)
+    assert log.uploads == 1
+    assert log.total("sent") == 1
+    log.record("sent", "confirm", b"??", peer="coordinator")
+    assert AuditLog(path, kit.study.hash).total("sent") == 3
+
+
+def test_a_damaged_line_of_an_audit_log_is_named(kits):
+    kit = Kit.open(kits / "lab-a")
+    path = kit.results("one") / "audit.jsonl"
+    log = AuditLog(path, kit.study.hash)
+    for step in ("upload", "confirm"):
+        log.record("sent", step, b"?", peer="coordinator")
+    path.write_bytes(path.read_bytes().replace(b"upload", b"\xff\xfe", 1))
+    with pytest.raises(InvalidInput, match=r"line 1 of .* is damaged"):
+        AuditLog(path, kit.study.hash)
+    with pytest.raises(InvalidInput, match="put the folder"):
+        _ = kit.has_uploaded

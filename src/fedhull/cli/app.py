@@ -51,6 +51,10 @@ COMMANDS = {
         "fedhull.cli.client:client",
         "Take part in a study as a site, after seeing what would be sent and agreeing to it.",
     ),
+    "learn": Entry(
+        "fedhull.cli.learn:learn",
+        "Train again from the sum that 'fedhull server' has kept, without a new session.",
+    ),
     "report": Entry(
         "fedhull.cli.report:report",
         "Write the report page of a demo, simulation, server or client run: one HTML file.",

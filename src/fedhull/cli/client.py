@@ -1,6 +1,10 @@
 """`fedhull client`: take part in a study as a site, after somebody there has agreed."""
 
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -18,11 +22,16 @@ from fedhull.cli.engine import (
     show_result,
     speaker,
 )
-from fedhull.engines.base import DEFAULT_ENGINE, Options
-from fedhull.errors import InvalidInput
-from fedhull.kits.consent import give
+from fedhull.disk import read_bytes
+from fedhull.engines.base import DEFAULT_ENGINE, Options, Runner, Say
+from fedhull.errors import InvalidInput, StillWaiting
+from fedhull.kits.consent import earlier_uploads, give, withdraw
+from fedhull.kits.fetch import take_late, waiting_run
 from fedhull.kits.kit import Kit
+from fedhull.kits.ledger import refusal
 from fedhull.study.task import Source
+
+_STOPPED = 130  # the exit code of programs that Ctrl-C ends
 
 
 def client(
@@ -41,13 +50,21 @@ def client(
     engine: EngineOption = DEFAULT_ENGINE,
     yes: Annotated[bool, typer.Option("--yes", help="Agree without being asked.")] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Agree to a second session of the same study.")
+        bool, typer.Option("--again", help="Agree to one more session over the same data.")
     ] = False,
     wait: WaitOption = Options.wait,
     mail: MailOption = None,
     consent_only: Annotated[
         bool, typer.Option("--consent-only", help="Agree now; FLARE's own client joins later.")
     ] = False,
+    fetch: Annotated[
+        bool,
+        typer.Option("--fetch", help="Get the result of a session that ended without this site."),
+    ] = False,
+    publication: Annotated[
+        Path | None,
+        typer.Option(help="With --fetch: the file publication.bin that the coordinator sent."),
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Take part in a study as a site, after seeing what would be sent and agreeing to it."""
@@ -57,7 +74,12 @@ def client(
     runner = runner_of(engine)
     prepare_kernels(quiet=json)
     source = None if data is None else Source(data, label, layer)
+    options = Options(wait=wait, mail=mail)
     with opened.in_use():
+        if fetch or publication is not None:
+            results = _fetch(opened, runner, publication, options, speaker(json))
+            show_result(opened, results, "The study is complete", json)
+            return
         if consent_only or again or not runner.session_open(opened):
             _ask(opened, source, yes, again, quiet=json)
         if consent_only:
@@ -66,10 +88,24 @@ def client(
         if again:
             runner.start_again(opened)
         try:
-            results = runner.join(opened, Options(wait=wait, mail=mail), speaker(json))
+            with _stoppable():
+                results = runner.join(opened, options, speaker(json))
+        except KeyboardInterrupt:
+            withdraw(opened)
+            say("Stopped. A consent that was not used yet is withdrawn.")
+            raise typer.Exit(_STOPPED) from None
         finally:
             runner.after_join(opened)
     show_result(opened, results, "The study is complete", json)
+
+
+def _fetch(kit: Kit, runner: Runner, file: Path | None, options: Options, say: Say) -> Path:
+    """Bring the result of a session that has uploaded; nothing is sent."""
+    waiting_run(kit)
+    published = runner.fetch(kit, options, say) if file is None else read_bytes(file)
+    if published is None:
+        raise StillWaiting("nothing has been published yet; try again later")
+    return take_late(kit, published)
 
 
 def _ask(kit: Kit, source: Source | None, yes: bool, again: bool, quiet: bool) -> None:
@@ -80,9 +116,12 @@ def _ask(kit: Kit, source: Source | None, yes: bool, again: bool, quiet: bool) -
     holdings = kit.task.read(source)
     if not (quiet and yes):
         say("\n".join(kit.task.explain(kit.name, holdings)))
+    before = earlier_uploads(kit, source, holdings)
+    if before and not again:
+        raise InvalidInput(refusal(before[-1]))
     if kit.has_uploaded and not again:
         raise InvalidInput(
-            "this kit has already uploaded in this study. Whoever sees two sums over different "
+            "this kit has already uploaded in this study. Whoever has two sums over different "
             "sites can subtract them; if the coordinator has told you why a second session is "
             "needed and you agree, use --again"
         )
@@ -90,4 +129,21 @@ def _ask(kit: Kit, source: Source | None, yes: bool, again: bool, quiet: bool) -
         err.print("Do you agree to send this? [y/N]: ", end="", markup=False, highlight=False)
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise InvalidInput("you did not agree; nothing was sent (--yes agrees without asking)")
-    give(kit, source, holdings, datetime.now(UTC).isoformat(timespec="seconds"))
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    give(kit, source, holdings, now, after=before)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let whoever ends this process, or closes its terminal, stop it like Ctrl-C does, so that it
+    cleans up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # where only the main thread is told of signals
+        return
+    wanted = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, signal.default_int_handler) for number in wanted}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

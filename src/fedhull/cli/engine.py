@@ -9,7 +9,7 @@ import typer
 from fedhull.cli.console import err, print_json
 from fedhull.disk import read_text
 from fedhull.engines.base import ENGINES, Runner, Say
-from fedhull.errors import EngineFailure
+from fedhull.errors import EngineFailure, InvalidInput
 from fedhull.kits.kit import Kit
 from fedhull.kits.results import RESULT, read_status
 
@@ -60,5 +60,10 @@ def read_result(results: Path) -> dict[str, Any]:
     error, sentence = read_status(results)
     if error is not None:
         raise EngineFailure(f"{error}: {sentence}")
-    result: dict[str, Any] = json_module.loads(read_text(results / RESULT))
+    try:
+        result = json_module.loads(read_text(results / RESULT))
+    except (ValueError, RecursionError):
+        result = None
+    if not isinstance(result, dict):
+        raise InvalidInput(f"{results / RESULT} is damaged; bring it back from a backup")
     return result | {"results": str(results)}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from fedhull.errors import MissingExtra
+from fedhull.errors import InvalidInput, MissingExtra
 from fedhull.kits.consent import forget_holdings, withdraw
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import Kits
@@ -65,6 +65,15 @@ class Runner(ABC):
     @abstractmethod
     def join(self, kit: Kit, options: Options, say: Say) -> Path:
         """Take part in the study of a site's kit; the folder with its results."""
+
+    def fetch(self, kit: Kit, options: Options, say: Say) -> bytes | None:
+        """What the coordinator has published, for a site that missed the end of its session; None
+        if that is nothing yet."""
+        raise InvalidInput(
+            f"the engine {self.name!r} cannot fetch a result: ask the coordinator for the file "
+            f"publication.bin in its results, the same for all sites, and name it with "
+            f"--publication"
+        )
 
     def session_open(self, kit: Kit) -> bool:
         """Whether a session has begun that the next call goes on with, so that nothing has to be

@@ -7,7 +7,10 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from fedhull.errors import ServerUnreachable
+from fedhull.disk import read_bytes
+from fedhull.errors import InvalidInput, ServerUnreachable
+from fedhull.kits.audit import read_audit
+from fedhull.kits.consent import RECEIPT
 from fedhull.kits.kit import AUDIT, RESULTS, Kit
 from fedhull.kits.results import STATUS, write_status
 from fedhull.progress import Progress, Report
@@ -19,9 +22,11 @@ _CONNECT_SECONDS = 5.0
 
 def new_lines(log: Path, known: int) -> list[dict[str, Any]]:
     """The entries of a log of JSON lines after the first `known`; half a line is none."""
-    text = log.read_text() if log.exists() else ""
-    whole = text[: text.rfind("\n") + 1].splitlines()
-    return [json.loads(line) for line in whole[known:]]
+    lines = read_bytes(log).split(b"\n")[:-1] if log.exists() else []
+    try:
+        return [dict(json.loads(line)) for line in lines[known:]]
+    except (ValueError, TypeError, RecursionError):
+        raise InvalidInput(f"{log} is damaged; the study itself goes on") from None
 
 
 def say_steps(log: Path, known: int, say: Callable[[str], None]) -> int:
@@ -54,10 +59,10 @@ def describe(progress: dict[str, Any]) -> str:
 
 def say_sent(audit: Path, known: int, say: Callable[[str], None]) -> int:
     """Say what has been sent since; how many entries have been seen."""
-    entries = new_lines(audit, known)
+    entries = read_audit(audit)[known:]
     for entry in entries:
-        if entry["direction"] == "sent":
-            say(f"{entry['step']}: sent {entry['bytes']:,} bytes")
+        if entry.direction == "sent":
+            say(f"{entry.step}: sent {entry.bytes:,} bytes")
     return known + len(entries)
 
 
@@ -126,8 +131,12 @@ def _server_gone(kit: Kit, results: Path | None, host: str, port: int) -> Path:
     else:
         sentence = (
             f"the server at {host}:{port} is gone and the study did not finish, or went on with "
-            f"another process that has the kit of {kit.name}; nothing of this session is left on "
-            f"this machine but its log. A new attempt is a new session"
+            f"another process that has the kit of {kit.name}. "
+        ) + (
+            "This site has uploaded: if there is a result, 'fedhull client KIT --fetch' brings it"
+            if (results / RECEIPT).exists()
+            else "Nothing of this session is left on this machine but its log. A new attempt is a "
+            "new session"
         )
     results = results or kit.results("no-session")
     write_status(results, ServerUnreachable.__name__, sentence)

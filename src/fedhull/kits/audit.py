@@ -5,7 +5,36 @@ import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Literal
+
+import msgspec
+
+from fedhull.disk import read_bytes
+from fedhull.errors import InvalidInput
+
+Direction = Literal["sent", "received"]
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that was sent or received."""
+
+    time: str
+    study: str
+    peer: str
+    direction: Direction
+    step: str
+    bytes: Annotated[int, msgspec.Meta(ge=0)]
+    sha256: str
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What makes it the same message."""
+        return self.peer, self.direction, self.step, self.sha256
+
+    @property
+    def is_upload(self) -> bool:
+        """Whether the site has sent its part of a sum."""
+        return (self.direction, self.step) == ("sent", "upload")
 
 
 class AuditLog:
@@ -15,35 +44,72 @@ class AuditLog:
     def __init__(self, path: Path, study_hash: bytes):
         self.path = path
         self._study = study_hash.hex()
-        lines = path.read_text().splitlines() if path.exists() else []
-        self._noted = {_key(json.loads(line)) for line in lines}
+        self._noted = {entry.key for entry in read_audit(path)}
+        self._mended = False
 
-    def record(
-        self, direction: Literal["sent", "received"], step: str, message: bytes, peer: str
-    ) -> None:
+    def record(self, direction: Direction, step: str, message: bytes, peer: str) -> None:
         """Note a message that is about to be sent or has been received."""
-        line = {
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "study": self._study,
-            "peer": peer,
-            "direction": direction,
-            "step": step,
-            "bytes": len(message),
-            "sha256": hashlib.sha256(message).hexdigest(),
-        }
-        if _key(line) in self._noted:
+        entry = Entry(
+            time=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            study=self._study,
+            peer=peer,
+            direction=direction,
+            step=step,
+            bytes=len(message),
+            sha256=hashlib.sha256(message).hexdigest(),
+        )
+        if entry.key in self._noted:
             return
-        self._noted.add(_key(line))
-        with self.path.open("a") as file:
-            file.write(json.dumps(line) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            if not self._mended:
+                _drop_torn_line(self.path)
+                self._mended = True
+            _append(self.path, json.dumps(msgspec.structs.asdict(entry)).encode() + b"\n")
+        except OSError as problem:
+            raise InvalidInput(
+                f"{self.path} cannot be written: {problem.strerror}; a message that is not noted "
+                f"there is neither sent nor read"
+            ) from None
+        self._noted.add(entry.key)
 
-    def total(self, direction: Literal["sent", "received"]) -> int:
+    def total(self, direction: Direction) -> int:
         """How many bytes have been noted."""
-        lines = [json.loads(line) for line in self.path.read_text().splitlines()]
-        return sum(line["bytes"] for line in lines if line["direction"] == direction)
+        return sum(each.bytes for each in read_audit(self.path) if each.direction == direction)
+
+    @property
+    def uploads(self) -> int:
+        """How many uploads have been noted as sent."""
+        return sum(entry.is_upload for entry in read_audit(self.path))
 
 
-def _key(line: dict[str, Any]) -> tuple[Any, ...]:
-    return line["peer"], line["direction"], line["step"], line["sha256"]
+def read_audit(path: Path) -> list[Entry]:
+    """All messages in a log. A last line without its end was being written when the process ended:
+    its message was not acted on, and it does not count."""
+    if not path.exists():
+        return []
+    lines = read_bytes(path).split(b"\n")[:-1]
+    return [_entry(line, path, number) for number, line in enumerate(lines, 1)]
+
+
+def _entry(line: bytes, path: Path, number: int) -> Entry:
+    try:
+        return msgspec.json.decode(line, type=Entry)
+    except (msgspec.MsgspecError, ValueError, RecursionError):  # ValueError: not UTF-8
+        raise InvalidInput(
+            f"line {number} of {path} is damaged, so that nobody can tell what this site has sent; "
+            f"bring the file back from a backup, or put the folder {path.parent} aside and start a "
+            f"new session with --again"
+        ) from None
+
+
+def _append(path: Path, line: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(line)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _drop_torn_line(path: Path) -> None:
+    """So that the next line does not go on where a process was stopped."""
+    if path.exists():
+        os.truncate(path, read_bytes(path).rfind(b"\n") + 1)

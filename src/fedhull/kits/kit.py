@@ -9,10 +9,10 @@ KIT/
   consent.json      what somebody at this site has agreed to send; good for one session
   holdings.bin      what the site would take into that session, readable by its owner only
   results/RUN/      audit.jsonl, status.json, result.json, report.html, and model.json or
-                    encoder.npz
+                    encoder.npz; while a session runs, its consent.json and holdings.bin, and from
+                    the upload until the result is there receipt.bin, readable by its owner only
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ from pathlib import Path
 
 from fedhull.disk import read_bytes, read_text, write_bytes
 from fedhull.errors import BadIdentity, InvalidInput
+from fedhull.kits.audit import read_audit
 from fedhull.protocol.keys import Identity
 from fedhull.study.study import AnyStudy, study_from_toml
 from fedhull.study.task import Task, task_of
@@ -93,11 +94,10 @@ class Kit:
     @property
     def has_uploaded(self) -> bool:
         """Whether an audit log in this kit shows an upload of this study."""
-        upload = {"study": self.study.hash.hex(), "step": "upload", "direction": "sent"}
         return any(
-            upload.items() <= json.loads(line).items()
+            entry.is_upload and entry.study == self.study.hash.hex()
             for log in (self.folder / RESULTS).glob(f"*/{AUDIT}")
-            for line in read_text(log).splitlines()
+            for entry in read_audit(log)
         )
 
 

@@ -1,33 +1,49 @@
 """What both sides of a study do from their kits, whatever the engine: answer, coordinate, log."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
-from fedhull.errors import EngineFailure, FedhullError, OutOfTurn, StillWaiting
-from fedhull.kits import consent
+from fedhull.disk import write_bytes
+from fedhull.errors import (
+    BadMessage,
+    EngineFailure,
+    FedhullError,
+    OutOfTurn,
+    ProtocolError,
+    StillWaiting,
+)
+from fedhull.kits import consent, ledger
 from fedhull.kits.audit import AuditLog
+from fedhull.kits.checked import write_checked
 from fedhull.kits.journal import Journal
 from fedhull.kits.kit import AUDIT, Kit
+from fedhull.kits.ledger import twice
 from fedhull.kits.results import (
     INTERNAL_ERROR,
     RESULT,
     STATUS,
+    finish_site,
     write_internal_error,
     write_results,
     write_status,
 )
 from fedhull.progress import Report
-from fedhull.protocol.drive import Answers, Engine
+from fedhull.protocol.agreement import Agreement
+from fedhull.protocol.drive import PUBLISH, Answers, Engine
 from fedhull.protocol.keys import Randomness
+from fedhull.protocol.messages import Propose, Publish, Size, decode_to_client
 from fedhull.protocol.server import ServerSession
-from fedhull.report.pages import coordinator_page, site_page
-from fedhull.study.coordinator import OpenSession, run_study
+from fedhull.report.pages import coordinator_page
+from fedhull.study.coordinator import SUM, OpenSession, run_study
 from fedhull.study.site import Site
+
+T = TypeVar("T")
 
 
 class SiteRun:
-    """One session of a site, from its kit. `answer` never raises: the server hears the name of an
-    error at most, the site's own files hold the words.
+    """One session of a site, from its kit. `prepare` and `answer` never raise: the server hears the
+    name of an error at most, the site's own files hold the words.
 
     Engines that start a new process for each message give the `journal` of the last one, and `keep`
     the one they get after each message.
@@ -42,29 +58,49 @@ class SiteRun:
     ):
         self._kit = kit
         self.results = kit.results(run)
-        self._audit = AuditLog(self.results / AUDIT, kit.study.hash)
+        self._log: AuditLog | None = None
         self._site: Site | None = None
         self._holdings: Any = None
         self._journal = journal or Journal()
         self._keep = keep
 
+    def prepare(self) -> None:
+        """Do what takes time before the site says that it is ready: open the consent, load and
+        check the data. No reply is then late by how much a site holds. A second call does nothing;
+        what goes wrong is told when the server asks."""
+        self._guarded(lambda: None if self.over else self._ready())
+
     def answer(self, step: str, message: bytes) -> tuple[bytes | None, str | None]:
         """(reply, None) or (None, name of an error)."""
+        answered, error = self._guarded(lambda: self._answer(step, message))
+        return (None, error) if answered is None else answered
+
+    @property
+    def over(self) -> bool:
+        """Whether the site has been given its last publication, whatever that was."""
+        over = self._journal.published >= self._kit.task.sums
+        return over or (self.results / RESULT).exists()
+
+    def end(self) -> None:
+        """No further message will come."""
+        sentence = (
+            f"the server ended the session before it had a result: too few sites were left, or "
+            f"another process has taken part with the kit of {self._kit.name}; ask the coordinator"
+        )
+        if (self.results / consent.RECEIPT).exists():
+            sentence += (
+                ". This site has uploaded: if there is a result, 'fedhull client KIT --fetch' "
+                "brings it"
+            )
+        else:
+            (self.results / consent.HOLDINGS).unlink(missing_ok=True)
+        if not (self.results / STATUS).exists():
+            write_status(self.results, EngineFailure.__name__, sentence)
+
+    def _guarded(self, work: Callable[[], T]) -> tuple[T | None, str | None]:
+        """(what comes of it, None) or (None, name of an error), the words being written down."""
         try:
-            self._audit.record("received", step, message, peer="coordinator")
-            if (self.results / RESULT).exists():
-                # its last word stands, whatever the server says afterwards
-                return None, OutOfTurn.__name__
-            if self._site is None:
-                self._site = self._start()
-            reply = self._site.receive(message)
-            self._journal.note(message, self._site.checkpoint)
-            self._keep(self._journal)
-            if self._site.done:
-                self._finish(self._site, last_words=len(reply or b""))
-            if reply is not None:
-                self._audit.record("sent", step, reply, peer="coordinator")
-            return reply, None
+            return work(), None
         except FedhullError as problem:
             write_status(self.results, type(problem).__name__, f"{problem}")
             return None, type(problem).__name__
@@ -72,37 +108,122 @@ class SiteRun:
             write_internal_error(self.results)
             return None, INTERNAL_ERROR
 
-    def end(self) -> None:
-        """No further message will come."""
-        self._forget_holdings()
-        if not (self.results / STATUS).exists():
-            write_status(
-                self.results,
-                EngineFailure.__name__,
-                f"the server ended the session before it had a result: too few sites were left, or "
-                f"another process has taken part with the kit of {self._kit.name}; ask the "
-                f"coordinator",
-            )
+    def _answer(self, step: str, message: bytes) -> tuple[bytes | None, str | None]:
+        self._audit.record("received", step, message, peer="coordinator")
+        if self.over:
+            # its last word stands, whatever the server says afterwards
+            return None, OutOfTurn.__name__
+        site = self._ready()
+        if site.complaint is not None:
+            return None, OutOfTurn.__name__
+        # an engine's name for a step is the server's word; what a message is, the message says
+        kind = _kind(message, self._kit.study)
+        if kind in (Propose, Publish):
+            self._check_due(site, message)
+            return self._look(site, step, message, kind is Publish)
+        reply, is_upload = site.receive(message), kind is Size
+        if is_upload:
+            self._note_upload(site)
+        self._journal.note(message, upload=is_upload)
+        self._keep(self._journal)
+        return self._sent("upload" if is_upload else step, reply)
+
+    def _sent(self, step: str, reply: bytes | None) -> tuple[bytes | None, None]:
+        if reply is not None:
+            self._audit.record("sent", step, reply, peer="coordinator")
+        return reply, None
+
+    @property
+    def _audit(self) -> AuditLog:
+        if self._log is None:
+            self._log = AuditLog(self.results / AUDIT, self._kit.study.hash)
+        return self._log
+
+    def _ready(self) -> Site:
+        if self._site is None:
+            self._site = self._start()
+        return self._site
 
     def _start(self) -> Site:
         kit, journal = self._kit, self._journal
         assert kit.name is not None
         self._holdings = consent.use(kit, self.results)
+        self._consent = consent.read(self.results / consent.CONSENT)
+        # both are believed over the journal, which may be an old copy
+        if self._audit.uploads > journal.uploads:
+            raise OutOfTurn(twice(self._audit.path))
+        if ledger.sums_of(self._consent.session) > journal.uploads:
+            raise OutOfTurn(twice(ledger.ledger_file()))
         site = kit.task.site(
             kit.name, kit.identity, self._holdings, Randomness(journal.root), journal.checkpoint
         )
-        for message in journal.accepted:
-            site.receive(message)
+        try:
+            for message in journal.accepted:
+                site.receive(message)
+        except Exception:
+            # whatever was wrong was said the first time; the server hears the same of any session
+            raise OutOfTurn(
+                "the session cannot be taken up again from its journal; start a new one with "
+                "--again"
+            ) from None
         return site
 
-    def _finish(self, site: Site, last_words: int) -> None:
-        up, down = self._audit.total("sent") + last_words, self._audit.total("received")
-        page = site_page(site, up, down)
-        write_results(self.results, site.files(), site.result(), page, self._holdings)
-        self._forget_holdings()
+    def _note_upload(self, site: Site) -> None:
+        """Put down what must be on disk before an upload leaves: what a later publication is read
+        with, and that these data have been uploaded."""
+        receipt = self.results / consent.RECEIPT
+        try:
+            if site.receipt is not None:
+                write_checked(receipt, site.receipt)
+            upload = self._consent.upload(self._kit, site.sums_done + 1)
+            ledger.record(upload, agreed=self._consent.after)
+        except BaseException:
+            # the site goes back to where its journal is
+            self._site = None
+            receipt.unlink(missing_ok=True)
+            raise
 
-    def _forget_holdings(self) -> None:
-        (self.results / consent.HOLDINGS).unlink(missing_ok=True)
+    def _check_due(self, site: Site, message: bytes) -> None:
+        """Refuse what the server shows out of turn, by what everybody knows: nothing of it has been
+        looked at."""
+        study, journal = self._kit.study, self._journal
+        if journal.uploads != site.sums_done + 1 or not journal.accepted:
+            raise OutOfTurn("a site that has not uploaded is shown nothing")
+        first, this = (decode_to_client(raw, study) for raw in (journal.accepted[0], message))
+        if first.session != this.session:
+            raise BadMessage("a message belongs to another session")
+
+    def _look(
+        self, site: Site, step: str, message: bytes, publication: bool
+    ) -> tuple[bytes | None, str | None]:
+        """Answer what the server shows, once. It must not learn from the answer what the site makes
+        of it: that would say which hulls are the site's."""
+        self._journal.note(message, publication=publication)
+        self._keep(self._journal)
+        reply, error = self._guarded(lambda: site.receive(message))
+        if error is not None:
+            return None, OutOfTurn.__name__
+        # whether the site can use it, and has room for what comes of it, is its own affair
+        self._guarded(lambda: self._use(site, last_words=len(reply or b"")))
+        return self._sent(PUBLISH if publication else step, reply)
+
+    def _use(self, site: Site, last_words: int) -> None:
+        if site.complaint is not None:
+            raise site.complaint
+        if site.done:
+            up, down = self._audit.total("sent") + last_words, self._audit.total("received")
+            finish_site(self.results, site, self._holdings, up, down)
+        if site.checkpoint is not None:
+            self._journal.close_sum(site.checkpoint)
+            self._keep(self._journal)
+
+
+def _kind(message: bytes, study: Agreement) -> type | None:
+    """What the coordinator has signed; None if it has not, which the session says better."""
+    try:
+        return type(decode_to_client(message, study))
+    except ProtocolError:
+        return None
 
 
 def coordinate(
@@ -116,21 +237,42 @@ def coordinate(
     """Run the study of the coordinator's kit over an engine, and write what comes of it;
     `open_session` is as in `run_study`."""
     results = kit.results(run)
+    kept: set[str] = set()
+
+    def keep(name: str, content: bytes) -> None:
+        if name == SUM:
+            write_checked(results / name, content)
+        else:
+            write_bytes(results / name, content, mode=0o600)
+        kept.add(name)
+
     try:
         audited = _Audited(engine, AuditLog(results / AUDIT, kit.study.hash))
         coordinator = kit.task.coordinator()
-        outcome = run_study(coordinator, audited, kit.identity, timeout, report, open_session)
+        outcome = run_study(coordinator, audited, kit.identity, timeout, report, open_session, keep)
         page = coordinator_page(outcome)
         write_results(results, outcome.files(), outcome.to_json(), page, holdings=None)
     except StillWaiting:
         raise
     except FedhullError as problem:
+        problem.args = (f"{problem}{_way_out(results, kept)}",)
         write_status(results, type(problem).__name__, f"{problem}")
         raise
     except Exception:
-        write_internal_error(results)
+        write_internal_error(results, _way_out(results, kept))
         raise
     return outcome
+
+
+def _way_out(results: Path, kept: set[str]) -> str:
+    """What a coordinator can do that has a sum but could make nothing of it."""
+    if kept != {SUM}:
+        return ""
+    return (
+        f". The decoded sum is kept in {results / SUM}: 'fedhull learn {results}' with other "
+        f"settings (--method, --grouping, --strength, --classes) trains from it without a new "
+        f"session"
+    )
 
 
 class _Audited:

@@ -5,17 +5,27 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from fedhull.disk import read_text, write_bytes, write_json, write_text
+import msgspec
+
+from fedhull.disk import read_bytes, read_text, write_bytes, write_json, write_text
 from fedhull.errors import FedhullError, InvalidInput
 from fedhull.kits import consent
+from fedhull.kits.journal import JOURNAL
 from fedhull.kits.kit import STUDY, read_task
 from fedhull.report.content import AnyPage, page_from_json, page_to_json
 from fedhull.report.html import render
-from fedhull.report.pages import with_own_points
+from fedhull.report.pages import site_page, with_own_points
+from fedhull.study.site import Site
 from fedhull.study.study import study_from_toml
 
 RESULT, REPORT, STATUS = "result.json", "report.html", "status.json"
+TRACEBACK = "traceback.txt"
 INTERNAL_ERROR = "InternalError"
+
+
+class _Status(msgspec.Struct):
+    error: str | None
+    sentence: str
 
 
 def write_results(
@@ -31,13 +41,22 @@ def write_results(
     write_status(results, None, "the study is complete")
 
 
+def finish_site(results: Path, site: Site, holdings: Any, sent: int, received: int) -> None:
+    """All that comes of a study at a site, whose messages have so many bytes; what was kept for it
+    is deleted."""
+    page = site_page(site, sent, received)
+    write_results(results, site.files(), site.result(), page, holdings)
+    for name in (JOURNAL, consent.RECEIPT, consent.HOLDINGS):
+        (results / name).unlink(missing_ok=True)
+
+
 def write_report(result: Path, out: Path | None = None) -> Path:
     """The page of a result file, or of the folder that holds one, beside it or at `out`."""
     if result.is_dir():
         result = result / RESULT
     try:
         content = json.loads(read_text(result))
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError):
         raise InvalidInput(f"{result} is not JSON; name a result file of fedhull") from None
     page = page_from_json(content.get("report") if isinstance(content, dict) else None, str(result))
     out = out or result.with_name(REPORT)
@@ -50,22 +69,28 @@ def write_status(results: Path, error: str | None, sentence: str) -> None:
     write_json(results / STATUS, {"error": error, "sentence": sentence})
 
 
-def write_internal_error(results: Path) -> None:
+def write_internal_error(results: Path, way_out: str = "") -> None:
     """The last word on a run that failed where it should not: what happened stays on this
     machine."""
-    path = results / "traceback.txt"
+    path = results / TRACEBACK
     write_text(path, traceback.format_exc(), mode=0o600)
     write_status(
         results,
         INTERNAL_ERROR,
-        f"something failed that should not; see {path}, which stays on this machine",
+        f"something failed that should not; see {path}, which stays on this machine{way_out}",
     )
 
 
 def read_status(results: Path) -> tuple[str | None, str]:
     """The name of the error that ended a run, if one did, and the sentence about it."""
-    status = json.loads(read_text(results / STATUS))
-    return status["error"], status["sentence"]
+    path = results / STATUS
+    try:
+        status = msgspec.json.decode(read_bytes(path), type=_Status)
+    except (msgspec.MsgspecError, ValueError, RecursionError):  # ValueError: not UTF-8
+        raise InvalidInput(
+            f"{path} is damaged; {results / RESULT} is there if the study has come to an end"
+        ) from None
+    return status.error, status.sentence
 
 
 def _mode(page: AnyPage) -> int:

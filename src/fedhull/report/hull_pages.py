@@ -129,8 +129,8 @@ def outcome_parts(outcome: HullOutcome) -> dict[str, Any]:
         "model": shown_model(outcome.model, study.geometry.curvature),
         "hulls": shown,
         "shared_bin": _fullest_bin(outcome, places),
-        "bytes_up": max(outcome.record.bytes_up.values()),
-        "bytes_down": max(outcome.record.bytes_down.values()),
+        "bytes_up": max(outcome.record.bytes_up.values(), default=None),
+        "bytes_down": max(outcome.record.bytes_down.values(), default=None),
         "seconds": outcome.seconds,
     }
 

@@ -36,6 +36,10 @@ class Holdings(Protocol):
         """All of it, for the process that runs the session. The same data and study always give
         the same bytes, so that consent can be bound to their hash."""
 
+    def table(self) -> tuple[Any, list[str]]:
+        """All cells as numbers, a row for each, (n, d) dense or sparse, and the names of the d
+        columns: what the data are recognised by, in whichever study or file they come again."""
+
 
 class Task(ABC):
     """What a kind of study asks of its participants."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from fedhull.engines.files.mail import path_of, unwrap, wrap
-from fedhull.errors import FedhullError, StillWaiting
+from fedhull.errors import FedhullError, InvalidInput, StillWaiting
 from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.drive import PUBLISH, STEPS, Answers
 from fedhull.protocol.keys import Identity
@@ -24,6 +24,21 @@ class Steps(msgspec.Struct, forbid_unknown_fields=True):
     session: bytes
     taken: list[dict[str, bytes]] = []
     failed: list[dict[str, str]] = []
+
+    def to_bytes(self) -> bytes:
+        """For a private file."""
+        return msgspec.msgpack.encode(self)
+
+    @classmethod
+    def from_bytes(cls, raw: bytes, path: Path) -> "Steps":
+        """The inverse of `to_bytes`; `path` is where it was found."""
+        try:
+            steps = msgspec.msgpack.decode(raw, type=cls)
+        except (msgspec.MsgspecError, ValueError, RecursionError):  # ValueError: not UTF-8
+            steps = None
+        if steps is None or len(steps.session) != 16 or len(steps.taken) != len(steps.failed):
+            raise InvalidInput(f"{path} is damaged; begin a new session with --again")
+        return steps
 
 
 class FilesEngine:

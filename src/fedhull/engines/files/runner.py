@@ -4,15 +4,14 @@ import hashlib
 import shutil
 from pathlib import Path
 
-import msgspec
-
 from fedhull.disk import read_bytes, read_text, write_bytes
 from fedhull.engines.base import Options, Runner, Say
 from fedhull.engines.files.engine import FilesEngine, Steps
 from fedhull.engines.files.mail import path_of, unwrap, wrap
 from fedhull.errors import InvalidInput, ProtocolError, StillWaiting
-from fedhull.kits.consent import CONSENT, HOLDINGS
-from fedhull.kits.journal import Journal
+from fedhull.kits.consent import CONSENT, HOLDINGS, RECEIPT
+from fedhull.kits.fetch import take_late
+from fedhull.kits.journal import JOURNAL, Journal
 from fedhull.kits.kit import AUDIT, RESULTS, Kit
 from fedhull.kits.participant import SiteRun, coordinate
 from fedhull.kits.provision import Kits
@@ -24,7 +23,7 @@ from fedhull.protocol.messages import decode_to_client
 from fedhull.study.task import Task
 
 RUN = "files"
-_SERVER_JOURNAL, _SITE_JOURNAL = "session.bin", "session.secret"
+_SERVER_JOURNAL = "session.bin"
 
 
 class FilesRunner(Runner):
@@ -55,10 +54,10 @@ class FilesRunner(Runner):
                 shutil.rmtree(mail / name, ignore_errors=True)
         results = kit.results(RUN)
         path = results / _SERVER_JOURNAL
-        steps = msgspec.msgpack.decode(read_bytes(path), type=Steps) if path.exists() else None
+        steps = Steps.from_bytes(read_bytes(path), path) if path.exists() else None
 
         def save(grown: Steps) -> None:
-            write_bytes(path, msgspec.msgpack.encode(grown), mode=0o600)
+            write_bytes(path, grown.to_bytes(), mode=0o600)
 
         engine = FilesEngine(mail, steps, save, options.go_on, say)
         coordinate(kit, RUN, engine, 0.0, ignore, engine.open_session)
@@ -70,13 +69,16 @@ class FilesRunner(Runner):
         assert kit.name is not None
         mail = _mail_of(kit, options)
         results = kit.results(RUN)
-        path = results / _SITE_JOURNAL
-        journal = Journal.from_bytes(read_bytes(path)) if path.exists() else Journal()
-        position = len(journal.accepted)
+        path = results / JOURNAL
         if (results / RESULT).exists():
             _check_no_new_session(kit, mail, results)
             return results
-        kind = STEPS[position]
+        journal = Journal.from_bytes(read_bytes(path)) if path.exists() else Journal()
+        if journal.published or (not path.exists() and (results / RECEIPT).exists()):
+            # the site was stopped over its last message, which it does not answer twice
+            return take_late(kit, self.fetch(kit, options, say))
+        position = len(journal.accepted)
+        kind = STEPS[min(position, len(STEPS) - 1)]
         request = path_of(mail, kit.name, kind, "request")
         final = path_of(mail, kit.name, PUBLISH, "request")
         if position >= STEPS.index("confirm") and _of_session(final, kit.study, journal):
@@ -86,6 +88,8 @@ class FilesRunner(Runner):
             raise StillWaiting(f"no request for step '{kind}' has arrived at {request} yet")
         site = SiteRun(kit, RUN, journal, lambda j: write_bytes(path, j.to_bytes(), mode=0o600))
         reply, error = site.answer(kind, unwrap(request))
+        if site.over:
+            path.unlink(missing_ok=True)
         if error is not None:
             return results
         if reply is not None:
@@ -93,11 +97,18 @@ class FilesRunner(Runner):
             wrap(answer, reply)
             say(f"{kind}: wrote {len(reply):,} bytes to {answer}")
         if kind == PUBLISH:
-            path.unlink(missing_ok=True)
             return results
         raise StillWaiting(
             "carry the reply to the coordinator, and run this again when a request comes back"
         )
+
+    def fetch(self, kit: Kit, options: Options, say: Say) -> bytes:
+        """The request of the last step, which is for all."""
+        assert kit.name is not None
+        final = path_of(_mail_of(kit, options), kit.name, PUBLISH, "request")
+        if not final.is_file():
+            raise StillWaiting(f"nothing has been published yet: {final} has not arrived")
+        return unwrap(final)
 
     def session_open(self, kit: Kit) -> bool:
         """Whether a session over files has begun at this site."""
@@ -107,8 +118,9 @@ class FilesRunner(Runner):
         """Put an earlier session aside; its secrets, and what it kept of the cells, are deleted."""
         old = kit.folder / RESULTS / RUN
         if old.exists():
-            (old / _SITE_JOURNAL).unlink(missing_ok=True)
+            (old / JOURNAL).unlink(missing_ok=True)
             (old / HOLDINGS).unlink(missing_ok=True)
+            (old / RECEIPT).unlink(missing_ok=True)
             number = len(list(old.parent.glob(f"{RUN}-*"))) + 1
             old.rename(old.with_name(f"{RUN}-{number}"))
 

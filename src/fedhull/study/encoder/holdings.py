@@ -4,6 +4,7 @@ import io
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -24,6 +25,10 @@ class TrainingCells:
 
     def __repr__(self) -> str:
         return f"TrainingCells({len(self.cells)} cells)"
+
+    def table(self) -> tuple[Any, list[str]]:
+        """The cells, gene by gene."""
+        return self.cells.x, list(self.cells.genes)
 
     def to_bytes(self) -> bytes:
         """The matrix, row by row, and the names of its genes."""

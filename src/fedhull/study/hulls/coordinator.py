@@ -41,6 +41,10 @@ class HullOutcome:
         """Of each step, and of learning."""
         return self.record.seconds | self.learned.seconds
 
+    def published(self) -> bytes:
+        """What the sites are given."""
+        return publish(self.study, self.total, self.learned)
+
     def files(self) -> dict[str, bytes]:
         """The model's file."""
         return {MODEL: model_file(self.model, self.study)}

@@ -67,6 +67,10 @@ class HullHoldings:
         """Their classes."""
         return self.y[self.test]
 
+    def table(self) -> tuple[np.ndarray, list[str]]:
+        """The points."""
+        return self.x, ["x0", "x1"]
+
     def to_bytes(self) -> bytes:
         """What would leave, and the cells behind it."""
         return msgspec.msgpack.encode(

@@ -1,0 +1,205 @@
+"""What can still be had after a session: a model for a site that missed the end, another model for
+the coordinator that has a sum."""
+
+import json
+
+import pytest
+from commands import fedhull
+from conformance import agree
+from federations import draft, make_data
+from restarting import Restarting
+
+from fedhull.errors import InvalidInput
+from fedhull.kits.kit import Kit
+from fedhull.kits.participant import coordinate
+from fedhull.kits.provision import make_kits
+from fedhull.learn.model import load_model
+from fedhull.study.hulls import coordinator as hull_coordinator
+
+NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
+
+
+class Dying(Restarting):
+    """A site is killed after its upload, or at another step, and hears no more."""
+
+    def __init__(self, kits, names, step="confirm"):
+        super().__init__(kits, names)
+        self.fatal, self.gone = step, False
+
+    def step(self, kind, messages, timeout=0.0):
+        self.gone = self.gone or kind == self.fatal
+        reached = {name: m for name, m in messages.items() if not (self.gone and name == "lab-d")}
+        replies, failures = super().step(kind, reached, timeout)
+        return replies, failures | dict.fromkeys(messages.keys() - reached.keys(), "vanished")
+
+
+@pytest.fixture
+def kits(tmp_path):
+    kits = make_kits(draft(NAMES), tmp_path / "kits").folder
+    data = make_data(tmp_path, NAMES)
+    for name in NAMES:
+        agree(kits, name, data)
+    return kits
+
+
+def run(kits, engine=None):
+    engine = engine or Restarting(kits, NAMES)
+    coordinate(Kit.open(kits / "server"), "run", engine, 1.0, lambda progress: None)
+    return kits / "server" / "results" / "run"
+
+
+def fetch(kits, *words):
+    return fedhull("client", kits / "lab-d", "--engine", "files", "--fetch", *words)
+
+
+# A site that missed the end
+
+
+@pytest.mark.parametrize("step", ["confirm", "unmask", "publish"])
+def test_a_site_that_was_killed_after_its_upload_gets_its_model_later(kits, tmp_path, step):
+    published = run(kits, Dying(kits, NAMES, step)) / "publication.bin"
+    results = kits / "lab-d" / "results" / "run"
+    kept = {name: results / name for name in ("receipt.bin", "holdings.bin")}
+    assert all(path.stat().st_mode & 0o077 == 0 for path in kept.values())
+    (tmp_path / "lab-d.npz").unlink()  # what waits in the kit is enough
+    done = fetch(kits, "--publication", published, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["site"] == "lab-d"
+    known = load_model(kits / "lab-a" / "results" / "run" / "model.json").classes_
+    assert sorted(load_model(results / "model.json").classes_) == sorted(known)
+    assert (results / "report.html").exists()
+    assert not any(path.exists() for path in kept.values())
+
+
+def test_nothing_is_sent_for_a_late_result_and_what_came_is_noted(kits):
+    published = run(kits, Dying(kits, NAMES)) / "publication.bin"
+    log = kits / "lab-d" / "results" / "run" / "audit.jsonl"
+    before = log.read_text().splitlines()
+    fetch(kits, "--publication", published)
+    (line,) = log.read_text().splitlines()[len(before) :]
+    assert (json.loads(line)["direction"], json.loads(line)["step"]) == ("received", "publish")
+
+
+def test_without_an_upload_there_is_nothing_to_fetch(kits):
+    published = run(kits, Dying(kits, NAMES, "upload")) / "publication.bin"
+    done = fetch(kits, "--publication", published)
+    assert done.returncode == 2
+    assert "none has uploaded" in done.stderr
+
+
+def test_a_publication_that_is_none_is_refused_and_the_right_one_still_serves(kits, tmp_path):
+    published = run(kits, Dying(kits, NAMES)) / "publication.bin"
+    whole = published.read_bytes()
+    for content in (b"", whole[:-1], whole[:-1] + bytes([whole[-1] ^ 1])):
+        (tmp_path / "bad").write_bytes(content)
+        done = fetch(kits, "--publication", tmp_path / "bad")
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+    assert fetch(kits, "--publication", tmp_path / "none").returncode == 2
+    assert fetch(kits, "--publication", published).returncode == 0
+
+
+def test_an_engine_that_cannot_fetch_says_what_to_ask_for(kits):
+    run(kits, Dying(kits, NAMES))
+    done = fedhull("client", kits / "lab-d", "--engine", "flower", "--fetch")
+    assert done.returncode == 2
+    assert "publication.bin" in done.stderr or "extra" in done.stderr
+
+
+def test_a_new_consent_gives_up_on_the_late_result(kits, tmp_path):
+    run(kits, Dying(kits, NAMES))
+    agree(kits, "lab-d", {"lab-d": tmp_path / "lab-d.npz"}, again=True)
+    assert not list((kits / "lab-d" / "results").rglob("*.bin"))
+
+
+def test_a_site_of_an_encoder_study_gets_the_encoder_later(tmp_path):
+    pytest.importorskip("jax", reason="the embed extra is not installed")
+    from encoders import make_encoder_kits
+
+    class DyingInTheLastRound(Dying):
+        def step(self, kind, messages, timeout=0.0):
+            self.rounds = getattr(self, "rounds", 0) + (kind == "advertise")
+            self.fatal = "publish" if self.rounds == 2 else ""
+            return super().step(kind, messages, timeout)
+
+    kits, _ = make_encoder_kits(tmp_path, NAMES)
+    published = run(kits, DyingInTheLastRound(kits, NAMES)) / "publication.bin"
+    done = fetch(kits, "--publication", published, "--json")
+    assert done.returncode == 0, done.stderr
+    encoders = [kits / name / "results" / "run" / "encoder.npz" for name in ("lab-a", "lab-d")]
+    assert encoders[0].read_bytes() == encoders[1].read_bytes()
+
+
+# A coordinator that has a sum
+
+
+def test_the_sum_is_kept_for_its_owner_only(kits):
+    results = run(kits)
+    assert (results / "sum.bin").stat().st_mode & 0o077 == 0
+
+
+def test_learning_again_with_the_same_settings_gives_the_same_model(kits, tmp_path):
+    results = run(kits)
+    done = fedhull("learn", results, "--json")
+    assert done.returncode == 0, done.stderr
+    made = results.with_name("run-learned-1")
+    assert json.loads(done.stdout)["results"] == str(made)
+    assert (made / "model.json").read_bytes() == (results / "model.json").read_bytes()
+    assert (made / "report.html").exists()
+    assert (made / "result.json").exists()
+
+
+def test_learning_again_with_other_settings_gives_another_model(kits, tmp_path):
+    results = run(kits)
+    out = tmp_path / "other"
+    done = fedhull("learn", results, "--method", "poincare-svm", "--strength", "0.5", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert (out / "model.json").read_bytes() != (results / "model.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--method", "magic"], "method must be one of"),
+        (["--grouping", "magic"], "grouping must be one of"),
+        (["--strength", "-1"], "strength"),
+        (["--strength", "nan"], "strength"),
+        (["--classes", "-1"], "classes"),
+        (["--classes", "2"], "classes"),
+    ],
+)
+def test_settings_that_are_none_are_refused_and_leave_no_folder(kits, words, sentence):
+    results = run(kits)
+    done = fedhull("learn", results, *words)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert not results.with_name("run-learned-1").exists()
+
+
+def test_a_folder_without_a_sum_or_with_something_in_it_is_refused(kits, tmp_path):
+    results = run(kits)
+    assert "does not exist" in fedhull("learn", tmp_path).stderr
+    assert "not empty" in fedhull("learn", results, "--out", tmp_path).stderr
+    (results / "sum.bin").write_bytes(b"\xff" * 40)
+    assert "damaged" in fedhull("learn", results).stderr
+
+
+def test_if_learning_fails_the_sum_is_not_lost_and_sites_get_a_model_all_the_same(
+    kits, monkeypatch
+):
+    def fail(study, total):
+        raise InvalidInput("no boundary separates the classes")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hull_coordinator, "learn", fail)
+        with pytest.raises(InvalidInput, match=r"no boundary.*'fedhull learn"):
+            run(kits)
+    results = kits / "server" / "results" / "run"
+    status = json.loads((results / "status.json").read_text())
+    assert "The decoded sum is kept" in status["sentence"]
+    done = fedhull("learn", results)
+    assert done.returncode == 0, done.stderr
+    published = results.with_name("run-learned-1") / "publication.bin"
+    assert str(published) in done.stdout
+    assert fetch(kits, "--publication", published).returncode == 0
+    assert (kits / "lab-d" / "results" / "run" / "model.json").exists()
