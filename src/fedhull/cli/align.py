@@ -48,8 +48,6 @@ def align(
     out.print(
         f"Matched {len(found.distances):,} {what}{mirrored}. Typical distance within a pair: "
         f"{found.before:.3f} before, {found.misfit:.3f} after.\nWritten: {target}",
-        highlight=False,
-        markup=False,
     )
 
 

@@ -23,6 +23,7 @@ from fedhull.errors import InvalidInput
 from fedhull.kits.consent import give
 from fedhull.kits.kit import Kit
 from fedhull.study.task import Source
+from fedhull.text import printable
 
 
 def client(
@@ -79,7 +80,7 @@ def _ask(kit: Kit, source: Source | None, yes: bool, again: bool, quiet: bool) -
     assert kit.name is not None
     holdings = kit.task.read(source)
     if not (quiet and yes):
-        say("\n".join(kit.task.explain(kit.name, holdings)))
+        say("\n".join(map(printable, kit.task.explain(kit.name, holdings))))
     if kit.has_uploaded and not again:
         raise InvalidInput(
             "this kit has already uploaded in this study. Whoever sees two sums over different "
@@ -87,7 +88,7 @@ def _ask(kit: Kit, source: Source | None, yes: bool, again: bool, quiet: bool) -
             "needed and you agree, use --again"
         )
     if not yes:
-        err.print("Do you agree to send this? [y/N]: ", end="", markup=False, highlight=False)
+        err.print("Do you agree to send this? [y/N]: ", end="")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise InvalidInput("you did not agree; nothing was sent (--yes agrees without asking)")
     give(kit, source, holdings, datetime.now(UTC).isoformat(timespec="seconds"))

@@ -7,6 +7,7 @@ import typer
 
 from fedhull.cli.console import JsonFlag, LabelOption, print_json
 from fedhull.errors import InvalidInput
+from fedhull.text import printable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +35,7 @@ def predict(
         print_json({"classes": predicted})
         return
     for name in predicted:
-        typer.echo(name)
+        typer.echo(printable(name))
 
 
 def _check_file(path: Path, kind: str) -> None:
