@@ -111,7 +111,8 @@ def _read(
     file: Path, target: Path, label: str | None, layer: str | None, use_rep: str | None
 ) -> "tuple[Cells, np.ndarray | None, Callable[[Embedding], None]]":
     """Cells, labels, and what writes the points to where they belong."""
-    from fedhull.data.files import open_h5ad, write_points
+    from fedhull.data.files import write_points
+    from fedhull.data.h5ad import open_h5ad
     from fedhull.data.raw import load_cells
     from fedhull.embed.annotated import annotate, cells_of, column_of
 

@@ -50,7 +50,8 @@ def _points_for(
 ) -> "np.ndarray":
     """The file's points, in the frame that the model was trained in, as far as that is known;
     `wanted` is the hash of the encoder that it was trained on."""
-    from fedhull.data.files import load_points, open_h5ad
+    from fedhull.data.files import load_points
+    from fedhull.data.h5ad import open_h5ad
     from fedhull.embed.annotated import made_by
     from fedhull.embed.embedder import load_cell_embedder
     from fedhull.study.frame import place_points
