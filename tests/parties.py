@@ -11,7 +11,7 @@ from fedhull.protocol.keys import Identity
 from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.server import ServerSession
 from fedhull.study.hulls.sum import HullContribution, HullSummation
-from fedhull.study.study import Geometry, Labels, Rules, Study
+from fedhull.study.study import Geometry, Labels, Learning, Rules, Study
 
 
 @cache
@@ -28,6 +28,8 @@ def make_study(n: int, classes=2, code="auto", epsilon=0.5, **rules) -> Study:
         geometry=Geometry(epsilon=epsilon, radius=0.9),
         labels=Labels(classes=classes, code=code),
         protocol=Rules(**rules),
+        # with one class at each site, the sites' classes differ
+        learning=Learning(classes=2 if classes == 1 else 0),
         clients={name: identity(name).public for name in names},
     )
 

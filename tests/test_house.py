@@ -20,11 +20,13 @@ HOME = Path(fedhull.__file__).parent
 MODULES = sorted(m.name for m in pkgutil.walk_packages([str(HOME)], "fedhull."))
 
 # Each layer may import from itself and from the layers it names, and from no other.
-_BASE = {"disk", "errors", "progress", "registry"}
+_BASE = {"arrays", "disk", "errors", "progress", "registry", "text"}
 MAY_IMPORT = {
     "errors": set(),
     "progress": set(),
+    "text": {"errors"},
     "disk": {"errors"},
+    "arrays": {"disk", "errors"},
     "registry": {"errors"},
     "disc": _BASE,
     "codes": _BASE | {"disc"},

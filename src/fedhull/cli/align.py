@@ -25,7 +25,8 @@ def align(
     json: JsonFlag = False,
 ) -> None:
     """Rotate, mirror and move a whole embedding so that it fits another."""
-    from fedhull.data.files import open_h5ad, write_points
+    from fedhull.data.files import write_points
+    from fedhull.data.h5ad import open_h5ad
 
     check_target(file, target)
     if file.suffix == to.suffix == ".h5ad":
@@ -48,8 +49,6 @@ def align(
     out.print(
         f"Matched {len(found.distances):,} {what}{mirrored}. Typical distance within a pair: "
         f"{found.before:.3f} before, {found.misfit:.3f} after.\nWritten: {target}",
-        highlight=False,
-        markup=False,
     )
 
 

@@ -122,6 +122,7 @@ def main() -> None:
 
 def _complain(sentence: str, code: int = 2, style: str = "red") -> None:
     from fedhull.cli.console import err  # rich, which --version and completion do without
+    from fedhull.text import printable
 
-    err.print(f"fedhull: {sentence}", style=style, markup=False, highlight=False, soft_wrap=True)
+    err.print(f"fedhull: {printable(sentence)}", style=style, soft_wrap=True)
     sys.exit(code)

@@ -64,7 +64,6 @@ def hull(
         f"(as N^{stream['exponent']:.2f} over the last decade); "
         f"{stream['corners']:,} corners; the whole process never held more than "
         f"{stream['peak_memory_mb'] or math.nan:.0f} MB.\nimport fedhull: {import_seconds:.2f} s",
-        highlight=False,
     )
 
 
@@ -106,9 +105,9 @@ def scma(
         print_json({"ratios": ratios, "decode_exponent": exponent, "label_codes": labels})
         return
     out.print(_ratios([*encoding, *decoding, *planes]))
-    out.print(f"Decoding time grows as n^{exponent:.2f} (target: at most n^1.5)", highlight=False)
+    out.print(f"Decoding time grows as n^{exponent:.2f} (target: at most n^1.5)")
     for what, seconds in labels.items():
-        out.print(f"Bose–Chowla, {what}: {seconds:.2f} s", highlight=False)
+        out.print(f"Bose–Chowla, {what}: {seconds:.2f} s")
 
 
 @bench_app.command("bytes")
@@ -139,7 +138,6 @@ def bytes_up(
     out.print(
         "least: information in the sum of all vectors. dense: every bin masked.\n"
         "in clear: the site's own bins and labels, no secrecy.",
-        highlight=False,
     )
 
 
@@ -219,7 +217,6 @@ def end_to_end(
         f"{result['n']:,} points, {result['clients']} sites, ε = {result['epsilon']}: {stages}.\n"
         f"Grouping and learning together: {result['grouping_and_learning']:.2f} s "
         f"(target: below 1 s; met: {met}). Accuracy {result['accuracy']:.2f} %.",
-        highlight=False,
     )
 
 
@@ -243,11 +240,9 @@ def embed(
             f"{row['method']}: {row['cells']:,} cells, {row['genes']:,} genes in "
             f"{row['seconds']:.1f} s, {row['ratio']:.2f} times the {row['svd_seconds']:.1f} s of a "
             f"truncated SVD; at most {row['peak_memory_mb'] or math.nan:,.0f} MB so far.",
-            highlight=False,
         )
     out.print(
         f"Targets for 100,000 cells: below {MOST_SECONDS:.0f} s and {MOST_GIGABYTES:.0f} GB.",
-        highlight=False,
     )
 
 

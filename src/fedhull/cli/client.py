@@ -30,6 +30,7 @@ from fedhull.kits.fetch import take_late, waiting_run
 from fedhull.kits.kit import Kit
 from fedhull.kits.ledger import refusal
 from fedhull.study.task import Source
+from fedhull.text import printable
 
 _STOPPED = 130  # the exit code of programs that Ctrl-C ends
 
@@ -115,7 +116,7 @@ def _ask(kit: Kit, source: Source | None, yes: bool, again: bool, quiet: bool) -
     assert kit.name is not None
     holdings = kit.task.read(source)
     if not (quiet and yes):
-        say("\n".join(kit.task.explain(kit.name, holdings)))
+        say("\n".join(map(printable, kit.task.explain(kit.name, holdings))))
     before = earlier_uploads(kit, source, holdings)
     if before and not again:
         raise InvalidInput(refusal(before[-1]))
@@ -126,7 +127,7 @@ def _ask(kit: Kit, source: Source | None, yes: bool, again: bool, quiet: bool) -
             "needed and you agree, use --again"
         )
     if not yes:
-        err.print("Do you agree to send this? [y/N]: ", end="", markup=False, highlight=False)
+        err.print("Do you agree to send this? [y/N]: ", end="")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise InvalidInput("you did not agree; nothing was sent (--yes agrees without asking)")
     now = datetime.now(UTC).isoformat(timespec="seconds")

@@ -8,16 +8,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from fedhull.errors import InvalidInput
 from fedhull.progress import Progress as Step
 from fedhull.progress import Report
+from fedhull.text import printable, printable_lines
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-out = Console()
-err = Console(stderr=True)
+
+class Terminal(Console):
+    """Where all words for people go: names from studies, data files and peers are among them, so
+    none is taken for markup, an emoji or a command to the terminal."""
+
+    def __init__(self, **settings: Any):
+        super().__init__(markup=False, emoji=False, highlight=False, **settings)
+
+    def render_str(self, text: str, **settings: Any) -> Text:
+        """The text as it will be shown: rich sends every string through here, those in tables
+        too."""
+        return super().render_str(printable_lines(text), **settings)
+
+
+out = Terminal()
+err = Terminal(stderr=True)
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 LabelOption = Annotated[str, typer.Option(help="Column (or obs key) that holds the classes.")]
@@ -69,7 +85,7 @@ def progress_bar(quiet: bool) -> "Progress":
     )
 
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f}%"),
         TimeElapsedColumn(),
@@ -83,9 +99,11 @@ def progress_bar(quiet: bool) -> "Progress":
 
 def showing(bar: "Progress", prefix: str = "") -> Report:
     """What a bar is fed with: its one line shows the step that is under way."""
-    line = bar.add_task(prefix, total=None)
+    line = bar.add_task(printable(prefix), total=None)
 
     def show(step: Step) -> None:
-        bar.update(line, completed=step.done, total=step.total, description=prefix + step.step)
+        bar.update(
+            line, completed=step.done, total=step.total, description=printable(prefix + step.step)
+        )
 
     return show

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from fedhull.cli.console import (
     JsonFlag,
@@ -16,6 +17,7 @@ from fedhull.cli.console import (
 )
 from fedhull.cli.simulate import print_simulation, save_simulation
 from fedhull.errors import MissingExtra
+from fedhull.text import printable
 
 SITES, EPSILON = 4, 0.1
 
@@ -50,7 +52,9 @@ def demo(
             baselines=True,
             tradeoff=True,
             seed=seed,
-            report=lambda progress: status.update(f"Running the study: {progress.step}"),
+            report=lambda progress: status.update(
+                Text(printable(f"Running the study: {progress.step}"))
+            ),
         )
     trial = result.trials[0]
     page = page_to_json(result.page("A demonstration: four sites, six kinds of cells"))
@@ -71,13 +75,11 @@ def demo(
     print_simulation(numbers)
     out.print(
         f"The server's classes, in order, as {site.name} names them: "
-        f"{', '.join(str(name) for _, name in sorted(site.names.items()))}.\n"
+        f"{', '.join(printable(name) for _, name in sorted(site.names.items()))}.\n"
         f"Model with the class names of {site.name}: {files['model']}\n"
         f"Report, to open in a browser: {report}\n"
         f"{picture}\n"
         "Everything ran in this process, through the whole protocol; nothing left this machine.",
-        highlight=False,
-        markup=False,
     )
 
 

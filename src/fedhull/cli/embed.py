@@ -111,7 +111,8 @@ def _read(
     file: Path, target: Path, label: str | None, layer: str | None, use_rep: str | None
 ) -> "tuple[Cells, np.ndarray | None, Callable[[Embedding], None]]":
     """Cells, labels, and what writes the points to where they belong."""
-    from fedhull.data.files import open_h5ad, write_points
+    from fedhull.data.files import write_points
+    from fedhull.data.h5ad import open_h5ad
     from fedhull.data.raw import load_cells
     from fedhull.embed.annotated import annotate, cells_of, column_of
 
@@ -202,8 +203,6 @@ def _embed_tree(
         f"{len(tree.nodes):,} nodes, {tree.root} at the origin, an edge is {tree.edge_length:.2f} "
         f"long; a distance is off by a factor of {tree.mean_distortion:.2f} on average, "
         f"{tree.worst_distortion:.1f} at worst.\nWritten to {target}",
-        highlight=False,
-        markup=False,
     )
 
 
@@ -216,7 +215,6 @@ def _show(made: "Embedding", target: Path, save_encoder: Path | None, label: str
     out.print(
         f"{len(made.points):,} cells, {len(preparation.genes):,} genes ({kind}); "
         f"{embedder.method}, {how}{supervision}.",
-        highlight=False,
     )
     if made.missing_genes:
         some = ", ".join(made.missing_genes[:5]) + (", …" if len(made.missing_genes) > 5 else "")
@@ -224,8 +222,6 @@ def _show(made: "Embedding", target: Path, save_encoder: Path | None, label: str
             f"{len(made.missing_genes):,} of the encoder's genes are missing and count as not "
             f"expressed: {some}",
             style="yellow",
-            markup=False,
-            highlight=False,
         )
     table = Table(title="Quality of the embedding", show_header=False)
     for name, (words, form) in _QUALITY.items():
@@ -233,11 +229,10 @@ def _show(made: "Embedding", target: Path, save_encoder: Path | None, label: str
             table.add_row(words, form.format(made.quality[name]))
     out.print(table)
     written = [str(target)] + ([str(save_encoder)] if save_encoder is not None else [])
-    out.print(f"Written: {', '.join(written)}.", highlight=False)
+    out.print(f"Written: {', '.join(written)}.")
     if save_encoder is not None or not made.fitted_here:
-        out.print(f"Encoder: {embedder.hash} (SHA-256)", highlight=False)
+        out.print(f"Encoder: {embedder.hash} (SHA-256)")
     if target.suffix == ".h5ad" and made.fitted_here:
         out.print(
             f"Next: fedhull simulate --dataset {target} --label {label or 'COLUMN'}",
-            highlight=False,
         )

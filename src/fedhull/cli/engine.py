@@ -32,7 +32,7 @@ def runner_of(engine: str) -> Runner:
 
 def say(sentence: str) -> None:
     """A sentence for the person at the terminal, on standard error."""
-    err.print(sentence, highlight=False, markup=False, soft_wrap=True)
+    err.print(sentence, soft_wrap=True)
 
 
 def speaker(quiet: bool) -> Say:

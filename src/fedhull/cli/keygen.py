@@ -33,7 +33,6 @@ def keygen(
         return
     out.print(
         f"Private key: {path} (keep it on this machine; whoever has it can speak for {name})\n"
-        f"For the study's \\[clients] table, over a channel that nobody can tamper with:",
-        highlight=False,
+        f"For the study's [clients] table, over a channel that nobody can tamper with:",
     )
     typer.echo(f'{name} = "{identity.public}"')

@@ -96,14 +96,12 @@ def plan(
         f"{collusion_words(study)}\n"
         f"Bins shared by two hulls, if all bins were equally likely: about "
         f"{numbers['expected_collisions']:.2g}; near the rim there are more.",
-        highlight=False,
     )
     if own:
         out.print(
             f"Of these data, {own['points_sent']} of {own['points_held']:,} points "
             f"({own['points_sent'] / own['points_held']:.1%}) would leave, as {own['bins_filled']} "
             f"bins; the guard '{guard}' keeps {own['points_guarded']} out of the hulls.",
-            highlight=False,
         )
 
 

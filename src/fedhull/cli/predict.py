@@ -7,6 +7,7 @@ import typer
 
 from fedhull.cli.console import JsonFlag, LabelOption, print_json
 from fedhull.errors import InvalidInput
+from fedhull.text import printable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +35,7 @@ def predict(
         print_json({"classes": predicted})
         return
     for name in predicted:
-        typer.echo(name)
+        typer.echo(printable(name))
 
 
 def _check_file(path: Path, kind: str) -> None:
@@ -49,7 +50,8 @@ def _points_for(
 ) -> "np.ndarray":
     """The file's points, in the frame that the model was trained in, as far as that is known;
     `wanted` is the hash of the encoder that it was trained on."""
-    from fedhull.data.files import load_points, open_h5ad
+    from fedhull.data.files import load_points
+    from fedhull.data.h5ad import open_h5ad
     from fedhull.embed.annotated import made_by
     from fedhull.embed.embedder import load_cell_embedder
     from fedhull.study.frame import place_points

@@ -57,4 +57,4 @@ def provision(
     if kits.own_key:
         lines.append(f"Sites that bring their own identity key: {', '.join(kits.own_key)}")
     lines.append("Give each site only its own folder, over a channel that nobody else can read.")
-    out.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
+    out.print("\n".join(lines), soft_wrap=True)

@@ -22,4 +22,4 @@ def report(
     if json:
         print_json({"report": str(page)})
         return
-    out.print(f"Report: {page}", highlight=False, markup=False, soft_wrap=True)
+    out.print(f"Report: {page}", soft_wrap=True)

@@ -43,7 +43,7 @@ def reproduce(
 
     if not what:
         for name, (_, words) in EXPERIMENTS.items():
-            out.print(f"{name:14} {words}", highlight=False)
+            out.print(f"{name:14} {words}")
         return
     if what not in (ALL, *EXPERIMENTS):
         raise InvalidInput(f"there is no experiment {what!r}; try {', '.join((ALL, *EXPERIMENTS))}")
@@ -58,7 +58,7 @@ def reproduce(
             if what != ALL:
                 raise
             # one data set that is not on this machine does not stop the others
-            err.print(f"{name}: {problem}", style="yellow", markup=False, soft_wrap=True)
+            err.print(f"{name}: {problem}", style="yellow", soft_wrap=True)
     if page is not None:
         from fedhull.reproduce.page import write_page
 
@@ -83,7 +83,7 @@ def _run(name: str, folder: Path, quick: bool, seed: int, quiet: bool) -> dict[s
             written.append(f"{name}.{ending}")
     if not quiet:
         _show(finding)
-        out.print(f"Written to {folder}: {', '.join(written)}\n", highlight=False)
+        out.print(f"Written to {folder}: {', '.join(written)}\n")
     return content
 
 
@@ -96,4 +96,4 @@ def _show(finding: "Finding") -> None:
             shown.add_row(*row)
         out.print(shown)
     for remark in finding.remarks:
-        out.print(remark, highlight=False, markup=False)
+        out.print(remark)

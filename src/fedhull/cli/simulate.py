@@ -98,8 +98,6 @@ def simulate(
             f"{dataset} has no obsm['X_poincare']: its cells are embedded together, with default "
             f"settings. 'fedhull embed' keeps the points and lets you choose the settings.",
             style="yellow",
-            highlight=False,
-            markup=False,
         )
         x, y = embed_file(dataset, label)
     else:
@@ -134,8 +132,8 @@ def simulate(
         return
     print_simulation(numbers)
     if model is not None:
-        out.print(f"Model: {model}", highlight=False)
-    out.print(f"Model, result and report page: {folder}", highlight=False, soft_wrap=True)
+        out.print(f"Model: {model}")
+    out.print(f"Model, result and report page: {folder}", soft_wrap=True)
 
 
 def save_simulation(numbers: dict[str, Any], folder: Path) -> Path:
@@ -176,5 +174,4 @@ def print_simulation(numbers: dict[str, Any]) -> None:
         f"in the right class: {numbers['grouping_correct']:.1%}.\n"
         "Seconds: "
         + ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in numbers["seconds"].items()),
-        highlight=False,
     )

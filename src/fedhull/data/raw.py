@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from fedhull.data.files import check_data, open_h5ad, read_columns
+from fedhull.data.files import check_data, read_columns
+from fedhull.data.h5ad import open_h5ad
 from fedhull.data.published import find_published
 from fedhull.embed.annotated import KEY, cells_of, column_of
 from fedhull.embed.cells import Cells

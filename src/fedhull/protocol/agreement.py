@@ -10,8 +10,11 @@ import msgspec
 
 from fedhull.errors import InvalidInput
 from fedhull.protocol.keys import VERSION, digest
+from fedhull.text import shortened
 
 SMALLEST_COHORT = 3
+# Enough for a roster of thousands, and little enough to be read in a moment.
+LONGEST_STUDY, _LONGEST_LINE, _MOST_DOTS = 1_000_000, 4_000, 64
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}\Z")]
 PublicKey = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
@@ -138,9 +141,23 @@ def collusion_words(study: Agreement) -> str:
 
 def parse_toml(text: str) -> dict[str, Any]:
     """The tables of a study file, unchecked."""
+    if len(text) > LONGEST_STUDY:
+        raise InvalidInput(
+            f"the study has {len(text):,} characters, but a study file has at most "
+            f"{LONGEST_STUDY:,}; take out sites or comments"
+        )
+    for number, line in enumerate(text.splitlines(), 1):
+        # time and memory of a parser can grow with the square of the dots in a key
+        if len(line) > _LONGEST_LINE or line.count(".") > _MOST_DOTS:
+            raise InvalidInput(
+                f"line {number} of the study is too long: a line has at most {_LONGEST_LINE:,} "
+                f"characters and {_MOST_DOTS} dots"
+            )
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
+    except RecursionError:
+        raise InvalidInput("the study is not valid TOML: it is nested too deeply") from None
+    except ValueError as problem:  # TOMLDecodeError, and whole numbers of thousands of digits
         raise InvalidInput(f"the study is not valid TOML: {problem}") from None
 
 
@@ -159,7 +176,7 @@ def _sentence(problem: msgspec.ValidationError, content: Any) -> str:
     rule = re.sub(r"`(\w+)`", lambda kind: _KINDS.get(kind[1], kind[0]), rule)
     if rule.startswith("Expected "):
         rule = rule.replace("Expected", "must be")
-        return f"{path} {rule}, got {content!r}"
+        return f"{path} {rule}, got {shortened(content)}"
     # what a table itself refuses is a sentence of ours already; msgspec's own speaks of an object
     return f"{path}: {rule}" if rule.startswith("Object ") else rule
 

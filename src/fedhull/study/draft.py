@@ -8,6 +8,7 @@ import numpy as np
 
 from fedhull.disc.points import check_count
 from fedhull.errors import InvalidInput
+from fedhull.study.promise import most_bins_for
 from fedhull.study.study import MOST_BINS, Geometry, Labels, Learning, Study
 
 # What `simulate`, `plan` and the command line call the settings of a study: table and key.
@@ -52,11 +53,12 @@ def draft_study(clients: int, classes: int, name: str = "draft", **settings: Any
         if value is not None:
             table, key = SETTINGS[check_setting(setting)]
             tables[table][key] = value.item() if isinstance(value, np.generic) else value
+    # a rehearsal is refused neither for being small nor for being large
+    most_bins = min(MOST_BINS, most_bins_for(clients))
     return Study.from_plain(
         {
             "name": name,
-            # a rehearsal is refused neither for being small nor for being large
-            "protocol": {"allow_small_cohort": True, "most_bins": MOST_BINS},
+            "protocol": {"allow_small_cohort": True, "most_bins": most_bins},
             "clients": {site_name(i): f"{i:064x}" for i in range(clients)},
             **tables,
         }

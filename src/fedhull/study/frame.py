@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fedhull.data.files import check_data, load_file, open_h5ad
+from fedhull.data.files import check_data, load_file
+from fedhull.data.h5ad import open_h5ad
 from fedhull.embed.annotated import KEY, cells_of, column_of, made_by
 from fedhull.embed.embedder import CellEmbedder, Embedder, embedder_from_bytes
 from fedhull.errors import InvalidInput

@@ -17,6 +17,7 @@ from fedhull.learn.classifiers import CLASSIFIERS
 from fedhull.learn.grouping import GROUPINGS
 from fedhull.learn.guard import Guard
 from fedhull.protocol.agreement import Agreement, Cohort, Part, parse_toml
+from fedhull.study.promise import check_disc, check_names, check_promise, check_texts
 
 _ROUNDED_TO = 8
 # n sites draw their places from n²·2^20, if bins and labels can still be numbered, or at least
@@ -24,7 +25,8 @@ _ROUNDED_TO = 8
 _RARE_BITS, _RARE_BITS_LEAST = 20, 10
 
 Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
-Positive = Annotated[float, msgspec.Meta(gt=0)]
+# a number that TOML and JSON can both write: not infinity
+Positive = Annotated[float, msgspec.Meta(gt=0, le=1.7976931348623157e308)]
 MOST_BINS = 1_000_000
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Seed = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
@@ -42,6 +44,9 @@ class Geometry(Part, frozen=True, kw_only=True, dict=True):
     epsilon: Positive
     radius: Positive
     curvature: Positive = 1.0
+
+    def __post_init__(self) -> None:
+        check_disc(self.radius, self.curvature)
 
     @cached_property
     def quantizer(self) -> Quantizer:
@@ -84,6 +89,7 @@ class Learning(Part, frozen=True, kw_only=True):
     seed: Seed = 0
 
     def __post_init__(self) -> None:
+        check_names(method=self.method, grouping=self.grouping, guard=self.guard)
         CLASSIFIERS.check(self.method)
         GROUPINGS.check(self.grouping)
         Guard.of(self.guard)
@@ -102,8 +108,9 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
     embedding: Embedding | None = None
 
     def __post_init__(self) -> None:
-        assert self.quantizer.n_bins > 0  # made here, so that bad settings are refused here
         super().__post_init__()
+        check_texts(self)
+        check_promise(self)
 
     @property
     def encoder_hash(self) -> str | None:
@@ -185,6 +192,7 @@ class EncoderStudy(Agreement, frozen=True, kw_only=True, dict=True):
                 f"an encoder study has at most {MOST_SITES:,} clients, got {len(self.clients):,}"
             )
         super().__post_init__()
+        check_texts(self)
 
     @property
     def encoder_hash(self) -> str:

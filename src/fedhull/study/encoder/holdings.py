@@ -10,7 +10,7 @@ from zipfile import BadZipFile
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from fedhull.data.files import open_h5ad
+from fedhull.data.h5ad import open_h5ad
 from fedhull.embed.annotated import cells_of
 from fedhull.embed.cells import Cells
 from fedhull.errors import InvalidInput, MissingExtra

@@ -19,6 +19,7 @@ from fedhull.study.hulls.site import HullSite
 from fedhull.study.hulls.sum import HullTotal
 from fedhull.study.study import Study
 from fedhull.study.task import Source, Task
+from fedhull.text import printable
 
 # The share of points above which a site is warned before it agrees.
 _MUCH = 0.5
@@ -126,9 +127,8 @@ class HullTask(Task):
                 else "Accuracy: not known, because a site that was asked did not answer, or no "
                 "site held points out."
             )
-        words = (
-            f"The model uses your class names: {', '.join(map(str, result['classes'].values()))}."
-        )
+        names = ", ".join(map(printable, result["classes"].values()))
+        words = f"The model uses your class names: {names}."
         if result["tested"]:
             words += (
                 f"\nIt is right on {result['accuracy']:.2f} % of the {result['tested']:,} points "
