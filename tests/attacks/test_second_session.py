@@ -139,6 +139,17 @@ def test_again_is_one_more_session_and_not_two(kits, data, tmp_path):
     assert client(third, data["lab-a"], "--again").returncode == 0
 
 
+def test_a_damaged_audit_log_does_not_keep_anybody_from_agreeing_to_one_more(kits, data):
+    run_study(kits, data)
+    log = kits / "lab-a" / "results" / "run" / "audit.jsonl"
+    log.write_bytes(b"?\n" + log.read_bytes())
+    ledger.ledger_file().unlink()  # so that the log is all there is
+    asked = client(kits, data["lab-a"])
+    assert asked.returncode == 2
+    assert "line 1 of" in asked.stderr
+    assert client(kits, data["lab-a"], "--again").returncode == 0
+
+
 # The same session again
 
 

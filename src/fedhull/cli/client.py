@@ -120,7 +120,7 @@ def _ask(kit: Kit, source: Source | None, yes: bool, again: bool, quiet: bool) -
     before = earlier_uploads(kit, source, holdings)
     if before and not again:
         raise InvalidInput(refusal(before[-1]))
-    if kit.has_uploaded and not again:
+    if not again and kit.has_uploaded:
         raise InvalidInput(
             "this kit has already uploaded in this study. Whoever has two sums over different "
             "sites can subtract them; if the coordinator has told you why a second session is "
