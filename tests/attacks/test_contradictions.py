@@ -70,7 +70,8 @@ def test_a_grouping_for_two_classes_is_for_two():
         ('classes = 3\ncode = "bose-chowla:999"', 10, "bose-chowla:999"),
         ('classes = 1000\ncode = "bose-chowla:2"', 10, "bose-chowla:2"),
         ('classes = 30\ncode = "bose-chowla:12"', 30, "bose-chowla:12"),
-        ('classes = 1_000_000\ncode = "pairs"', 3000, "a message holds at most"),
+        ('classes = 10\ncode = "pairs"', 3000, "a message holds at most"),
+        ('classes = 1_000_000\ncode = "pairs"', 3000, "too many for the label code 'pairs'"),
     ],
 )
 def test_codes_that_cannot_be_built_or_sent_are_refused_at_once(labels, sites, words):
@@ -134,4 +135,4 @@ def test_thousands_of_sites_are_read_quickly_or_refused():
 def test_a_rehearsal_of_any_size_can_be_drafted():
     for sites in (2, 300, 3000):
         study = draft_study(sites, classes=2, epsilon=0.1, radius=0.9)
-        assert study.coding.field.packed_size(study.most_sums) <= 2_000_000_000
+        assert study.coding.field.packed_size(study.sums_for(study.most_corners)) <= 2_000_000_000

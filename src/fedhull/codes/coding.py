@@ -69,7 +69,7 @@ def choose_coding(
     if wish.startswith("bose-chowla"):
         return bose_chowla_coding(n_labels, n_bins, int(wish.partition(":")[2]), "it was asked for")
     least, wanted = spread
-    room = ((1 << (MOST_BITS - 1)) - 1) // (n_labels * n_bins)
+    room = pair_room(n_labels, n_bins)
     if room >= least:
         why = "it cannot fail, however many labels meet, and sends least"
         space = n_labels * min(room, wanted)
@@ -81,6 +81,12 @@ def choose_coding(
         )
     why = "it cannot fail, and there are too many bins to number bins and labels together"
     return binary_coding(n_labels, n_bins, why)
+
+
+def pair_room(n_labels: int, n_bins: int) -> int:
+    """How many times so many labels there can be to choose from, if bins and labels are numbered
+    together in one machine word."""
+    return ((1 << (MOST_BITS - 1)) - 1) // (n_labels * n_bins)
 
 
 def check_code_name(wish: str) -> None:

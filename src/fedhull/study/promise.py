@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fedhull.codes.coding import pair_room
 from fedhull.codes.field import MOST_BITS
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
@@ -116,7 +117,7 @@ def _check_code(study: "Study") -> None:
                 f"'pairs', or H of at most {_MOST_MEETING} with H times labels at most "
                 f"{_MOST_BOSE_CHOWLA:,}"
             )
-    pairs_do = (n_labels * study.quantizer.n_bins).bit_length() < MOST_BITS
+    pairs_do = pair_room(n_labels, study.quantizer.n_bins) >= study.spread[0]
     if n_labels > _MOST_BINARY_LABELS and (code == "binary" or (code == "auto" and not pairs_do)):
         raise InvalidInput(
             f"{words}, but code = 'binary' is for at most {_MOST_BINARY_LABELS:,}"
@@ -127,7 +128,7 @@ def _check_code(study: "Study") -> None:
 
 
 def _check_upload(study: "Study") -> None:
-    size = study.coding.field.packed_size(study.most_sums)
+    size = study.coding.field.packed_size(study.sums_for(study.most_corners))
     if size > LARGEST_UPLOAD:
         most = study.protocol.most_bins
         fitting = max(1, math.floor(most * LARGEST_UPLOAD / size) - 8)

@@ -16,9 +16,9 @@ class Site(ABC):
     """A site's sessions, one for each sum of the study, one after the other.
 
     A kind of study says what the site contributes to the next sum, and what it makes of what is
-    published after it. `sums_done` of `n_sums` are over. Whatever the server publishes, the site's
-    reply looks the same; `complaint` is what the site itself has found wrong with it, and a site
-    that has one takes no further part.
+    published after it. `sums_done` of `n_sums` are over. Whatever the server proposes or publishes,
+    the site's reply looks the same; `complaint` is what the site itself has found wrong with it. A
+    site that could not use what was published takes no further part.
     """
 
     # in which numbers the site judges proposals; none in studies without a ballot
@@ -90,9 +90,9 @@ class Site(ABC):
         """Answer a message of the server's."""
         if self.done:
             raise OutOfTurn(f"all {self.n_sums} sums of the study are over")
-        if self.complaint is not None:
-            raise OutOfTurn("this site takes no further part in the study")
         session = self.session
+        if session.state is ClientState.ANSWERED:
+            raise OutOfTurn("this site could not use what was published, and takes no further part")
         reply = session.receive(raw)
         if session.state is ClientState.ASKED:
             return self._judge(session)

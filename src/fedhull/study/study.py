@@ -131,10 +131,14 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
     def coding(self) -> Coding:
         """The label code and field: `classes` labels for every site on the roster, from a space in
         which two sites that draw a place at random hardly ever draw the same."""
+        n_labels = self.labels.classes * len(self.clients)
+        return choose_coding(n_labels, self.quantizer.n_bins, self.labels.code, self.spread)
+
+    @property
+    def spread(self) -> tuple[int, int]:
+        """How many times as many labels there are as are used, at least and at most."""
         n = len(self.clients)
-        spread = n << _RARE_BITS_LEAST, n << _RARE_BITS
-        n_labels = self.labels.classes * n
-        return choose_coding(n_labels, self.quantizer.n_bins, self.labels.code, spread)
+        return n << _RARE_BITS_LEAST, n << _RARE_BITS
 
     @property
     def places(self) -> int:
@@ -159,6 +163,11 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
     def labels_of(self, place: int) -> range:
         """The labels of a place."""
         return range(place * self.labels.classes, (place + 1) * self.labels.classes)
+
+    @property
+    def most_corners(self) -> int:
+        """How many corners all sites may announce together."""
+        return announced_corners(self.protocol.most_bins) * len(self.clients)
 
     def sums_for(self, corners: int) -> int:
         """How many power sums determine, and check, hulls with so many corners in all."""
