@@ -152,6 +152,19 @@ def test_no_site_can_read_which_classes_another_holds():
                     open_classes(me.secret, entry, context)
 
 
+def test_two_publications_of_one_sum_share_no_keystream():
+    study = Study(4)
+    again = learn(study.study, study.total)
+    again.model.classes_ = np.roll(again.model.classes_, 1)
+    first, second = (
+        msgspec.msgpack.decode(content, type=_Published).classes
+        for content in (study.content, publish(study.study, study.total, again))
+    )
+    for place in first:
+        # the entries say the same; sealed under one key, they would be the same bytes
+        assert first[place][:-16] != second[place][:-16]
+
+
 # With a site's help.
 
 

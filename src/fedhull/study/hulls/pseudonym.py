@@ -76,12 +76,12 @@ def seal_classes(secret: Sequence[int], classes: Sequence[int | None], context: 
     None stands for a label that is not in use."""
     numbers = [_UNUSED if number is None else number for number in classes]
     content = b"".join(number.to_bytes(4, "big") for number in numbers)
-    return seal(_key(secret, b"classes"), content, context)
+    return seal(_key(secret, b"classes", context), content, context)
 
 
 def open_classes(secret: Sequence[int], sealed: bytes, context: bytes) -> list[int | None]:
     """The inverse of `seal_classes`; BadMessage if it was made with another secret."""
-    content = unseal(_key(secret, b"classes"), sealed, context)
+    content = unseal(_key(secret, b"classes", context), sealed, context)
     if content is None:
         raise BadMessage("the server's entry for this site's classes does not open")
     numbers = [int.from_bytes(content[i : i + 4], "big") for i in range(0, len(content), 4)]
@@ -95,6 +95,7 @@ def _tag(secret: Sequence[int], place: int, hulls: Mapping[int, Sequence[int]]) 
     return tuple(bits >> _NUMBER_BITS * i & (1 << _NUMBER_BITS) - 1 for i in range(_TAG_NUMBERS))
 
 
-def _key(secret: Sequence[int], purpose: bytes) -> bytes:
+def _key(secret: Sequence[int], purpose: bytes, salt: bytes = b"") -> bytes:
+    # another key for every context: a key seals one message, also if a model is learned again
     drawn = b"".join(number.to_bytes(_NUMBER_BYTES, "big") for number in secret)
-    return stretch(drawn, b"", b"label secret " + purpose)
+    return stretch(drawn, salt, b"label secret " + purpose)
