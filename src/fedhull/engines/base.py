@@ -25,13 +25,15 @@ DEFAULT_ENGINE = "nvflare"
 class Options:
     """What a participant may choose, whatever the engine: how long to wait for the others, and how
     long each step may take, in seconds; for files, where messages lie, whether to go on without
-    those who have not replied, and whether to begin again."""
+    those who have not replied, and whether to begin again; for Flower, whether the server listens
+    on all networks of its machine."""
 
     wait: float = 3600.0
     timeout: float = 600.0
     mail: Path | None = None
     go_on: bool = False
     again: bool = False
+    all_interfaces: bool = False
 
 
 class Runner(ABC):
@@ -52,6 +54,11 @@ class Runner(ABC):
 
     def check(self, task: Task) -> None:
         """InvalidInput if the engine cannot run a study with this task."""
+        return
+
+    def inspect(self, kit: Kit) -> None:
+        """InvalidInput if the kit holds something that the engine did not put there and that must
+        not be there, before anybody is asked anything."""
         return
 
     @abstractmethod
