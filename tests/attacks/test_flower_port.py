@@ -1,5 +1,5 @@
-"""Whoever reaches the port of a study on Flower: a stranger with the `ca.pem` that every kit holds, a
-lying coordinator. Neither makes a site or the server run code of theirs."""
+"""Whoever reaches the port of a study on Flower: a stranger with the `ca.pem` that every kit holds,
+a lying coordinator. Neither makes a site or the server run code of theirs."""
 
 import asyncio
 import hashlib
@@ -25,6 +25,10 @@ from federations import PATIENCE, Federation, draft, ended
 
 pytest.importorskip("flwr", reason="the flower extra is not installed")
 psutil = pytest.importorskip("psutil")
+
+import requests  # noqa: E402
+from flwr.proto.runtime_pb2 import AcquireTaskRequest  # noqa: E402
+from flwr.supercore.protobuf.constants import PROTOBUF_MEDIA_TYPE  # noqa: E402
 
 from fedhull.engines.flower import app  # noqa: E402
 from fedhull.engines.flower.launch import Gate  # noqa: E402
@@ -140,6 +144,15 @@ def test_a_stranger_starts_no_run_and_no_node_and_stopped_sites_leave_nothing_ru
         assert "403" in told
         assert "SuperNode ID" not in (told := stranger.register()), told
         assert log.read_text().count("Activated node_id") == 2
+        # nor does another user of the server's machine get the next message in an app's place
+        told = requests.post(
+            f"https://localhost:{study.port}/v1/runtime/acquire-task",
+            data=AcquireTaskRequest(supported_task_types=["clientapp"]).SerializeToString(),
+            headers={"Content-Type": PROTOBUF_MEDIA_TYPE},
+            verify=str(stranger.ca),
+            timeout=PATIENCE,
+        )
+        assert told.status_code == 401, told.content
         assert not stranger.marker.exists()
 
         # Ctrl-C, and a death that nothing can be done about: either way no SuperNode stays behind
@@ -171,11 +184,12 @@ def test_a_site_runs_no_app_of_a_lying_coordinator(tmp_path):
         "--disable-runtime-dependency-installation", "--enable-supernode-auth",
     ]  # fmt: skip
     key = load_ssh_private_key((study.kits / "lab-a" / "node.key").read_bytes(), None).public_key()
-    (liar.folder / "lab-a.pub").write_bytes(key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH))
+    public = liar.folder / "lab-a.pub"
+    public.write_bytes(key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH))
     try:
         with liar.process("flower-superlink", *words):
             wait_for(lambda: answers("127.0.0.1", study.port))
-            assert "node-id" in liar.flwr("supernode", "register", str(liar.folder / "lab-a.pub"))
+            assert "node-id" in liar.flwr("supernode", "register", str(public))
             assert "run-id" in liar.submit()
             wait_for(liar.marker.exists)  # so that it would have been written by a site, too
             liar.marker.unlink()

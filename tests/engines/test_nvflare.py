@@ -10,10 +10,10 @@ import pytest
 from federations import PATIENCE, Federation, ended
 from nvflare.fuel.flare_api.flare_api import new_secure_session
 
+from fedhull.engines.children import stop
 from fedhull.engines.following import answers
 from fedhull.engines.nvflare.job import EXECUTOR
-from fedhull.engines.nvflare.launch import stop
-from fedhull.engines.nvflare.startup import ADMIN
+from fedhull.engines.nvflare.workspace import ADMIN
 from fedhull.learn.model import model_to_json
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes]

@@ -4,7 +4,6 @@ from nowhere but the installation."""
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from threading import Thread
 
@@ -12,7 +11,7 @@ import psutil
 
 
 def start(
-    module: str, words: list[str], folder: Path, log: Path, more: Mapping[str, str]
+    module: str, words: list[str], folder: Path, log: Path, more: dict[str, str]
 ) -> "subprocess.Popen[bytes]":
     """Run a module of the installed package in a folder; what it prints goes to a file. `more` is
     what its environment has besides ours."""

@@ -48,6 +48,11 @@ class SiteRun:
         self._journal = journal or Journal()
         self._keep = keep
 
+    def prepare(self) -> None:
+        """Do what takes long before the first message is there."""
+        if self._site is None and not (self.results / RESULT).exists():
+            self._site = self._start()
+
     def answer(self, step: str, message: bytes) -> tuple[bytes | None, str | None]:
         """(reply, None) or (None, name of an error)."""
         try:

@@ -22,9 +22,9 @@ _VALID = timedelta(days=360)
 
 
 def add_certificates(kits: Kits, host: str, port: int) -> None:
-    """Give the coordinator's kit a certificate for its host and the public keys of the sites' nodes,
-    each site's kit its node's key, and every kit the authority's certificate and the server's
-    address."""
+    """Give the coordinator's kit a certificate for its host and the public keys of the sites'
+    nodes, each site's kit its node's key, and every kit the authority's certificate and the
+    server's address."""
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority = _certificate("fedhull study", authority_key, authority_key, "fedhull study", None)
     certificate = _certificate(host, key, authority_key, "fedhull study", host)
@@ -120,9 +120,7 @@ def _pem(certificate: x509.Certificate) -> bytes:
 def _public_pem(key: ec.EllipticCurvePrivateKey) -> str:
     return (
         key.public_key()
-        .public_bytes(
-            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-        )
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
         .decode()
     )
 

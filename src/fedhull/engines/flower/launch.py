@@ -1,10 +1,10 @@
 """Flower's own processes for one study, with what Flower leaves open closed.
 
-python -m fedhull.engines.flower.launch superlink|supernode|superexec SETTINGS   (standard input: a pipe)
+python -m fedhull.engines.flower.launch superlink|supernode|superexec SETTINGS
 
-Flower 1.41 serves three interfaces on one port. Whoever reaches it may start runs and register nodes,
-and a node runs whatever app a run brings. Here the run is started and the nodes are registered by the
-process itself, the interface for that answers nobody, and a node takes one app.
+Flower 1.41 serves three interfaces on one port. Whoever reaches it may start runs and register
+nodes, and a node runs whatever app a run brings. Here the run is started and the nodes are
+registered by the process itself, the interface for that answers nobody, and a node takes one app.
 """
 
 import json
@@ -135,7 +135,7 @@ def supernode(settings: Settings) -> None:
 
         return take(get_run=known_run, get_fab=our_fab, **more)
 
-    internal._pull_and_store_message = take_ours
+    vars(internal)[take.__name__] = take_ours
     _start_executor(settings)
     sys.argv = ["flower-supernode", *settings.words]
     flower_supernode()

@@ -45,6 +45,7 @@ _START_SECONDS = 60.0
 # The last reply of a site is still to be fetched from its SuperNode.
 _GRACE_SECONDS = 5.0
 
+
 def run_server(kit: Kit, wait: float, timeout: float, all_interfaces: bool, say: Say) -> Path:
     """Run the study of a coordinator's kit on a SuperLink that lives as long as the study. It
     listens on this machine only, or else on all its networks."""
@@ -53,7 +54,7 @@ def run_server(kit: Kit, wait: float, timeout: float, all_interfaces: bool, say:
         raise InvalidInput(
             f"the sites of these kits look for the server at {host}, but with Flower it listens on "
             f"this machine only; --all-interfaces lets every network of this machine reach port "
-            f"{port}, where Flower itself decides who may speak: read docs/deploy.md on Flower first"
+            f"{port}: read what that opens in docs/deploy.md, 'Flower', first"
         )
     log = kit.folder / "flower.log"
     with _home() as home:
