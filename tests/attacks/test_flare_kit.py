@@ -1,5 +1,5 @@
-"""A kit comes from somebody else: whatever is put into one, `fedhull` runs nothing of it. Nor does a
-site read its files out to a server that asks FLARE's client for them."""
+"""A kit comes from somebody else: whatever is put into one, `fedhull` runs nothing of it. Nor does
+a site read its files out to a server that asks FLARE's client for them."""
 
 import json
 import shutil
@@ -104,7 +104,9 @@ AT_THE_SERVER = {
 
 
 @pytest.mark.parametrize("what", ADDED)
-def test_a_kit_with_a_file_that_fedhull_does_not_know_is_refused_by_name(made, kits, tmp_path, what):
+def test_a_kit_with_a_file_that_fedhull_does_not_know_is_refused_by_name(
+    made, kits, tmp_path, what
+):
     name, content = ADDED[what]
     path = kits / "lab-a" / name
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from fedhull.engines.inspection import refuse_code
 from fedhull.errors import MissingExtra
 from fedhull.kits.consent import forget_holdings, withdraw
 from fedhull.kits.kit import Kit
@@ -57,9 +58,9 @@ class Runner(ABC):
         return
 
     def inspect(self, kit: Kit) -> None:
-        """InvalidInput if the kit holds something that the engine did not put there and that must
-        not be there, before anybody is asked anything."""
-        return
+        """InvalidInput if the kit holds what could run as code, before anybody is asked anything.
+        An engine adds what it knows of its own files."""
+        refuse_code(kit.folder)
 
     @abstractmethod
     def provision(self, kits: Kits, host: str, port: int) -> None:

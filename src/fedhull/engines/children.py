@@ -4,6 +4,7 @@ from nowhere but the installation."""
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
@@ -30,11 +31,16 @@ def start(
         )
 
 
-def stop(process: "subprocess.Popen[bytes]", grace: float = 0.0) -> None:
-    """End a child and everything it has started; what is about to end has `grace` seconds."""
+def stop(process: "subprocess.Popen[bytes]", grace: float = 0.0, goodbye: float = 0.0) -> None:
+    """End a child and everything it has started. What is about to end by itself has `grace`
+    seconds, and the child `goodbye` seconds to say that it is leaving."""
     if process.poll() is None:
         family = psutil.Process(process.pid).children(recursive=True)
         psutil.wait_procs(family, grace)
+        if goodbye:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(goodbye)
         process.kill()
         process.wait()
         for member in family:

@@ -44,6 +44,7 @@ LOOPBACK = "127.0.0.1"
 _START_SECONDS = 60.0
 # The last reply of a site is still to be fetched from its SuperNode.
 _GRACE_SECONDS = 5.0
+_GOODBYE_SECONDS = 5.0
 
 
 def run_server(kit: Kit, wait: float, timeout: float, all_interfaces: bool, say: Say) -> Path:
@@ -135,7 +136,8 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
             sleep(_GRACE_SECONDS)
             return results
         finally:
-            stop(process)
+            # else the server would wait for a node that is gone
+            stop(process, goodbye=_GOODBYE_SECONDS)
 
 
 def server_address(kit: Kit) -> tuple[str, int]:

@@ -9,6 +9,7 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from fedhull.disk import read_bytes
+from fedhull.engines.inspection import not_part_of_a_kit
 from fedhull.engines.nvflare.workspace import (
     ADMIN_FOLDER,
     SERVER_KEYS,
@@ -28,8 +29,6 @@ SCRIPTS = ["startup/start.sh", "startup/sub_start.sh", "startup/stop_fl.sh"]
 ADMIN_SCRIPTS = [f"{ADMIN_FOLDER}/startup/fl_admin.sh"]
 STORE = "flare-store"
 _FOLDERS = ["startup", "local", ADMIN_FOLDER]
-_CODE = {".py", ".pyc", ".pyd", ".pth", ".so", ".dylib", ".dll"}
-_SETTINGS_OF_LIBRARIES = {".numba_config.yaml", "matplotlibrc"}
 
 
 def inspect_site(kit: Kit) -> None:
@@ -62,32 +61,20 @@ def _inspect(folder: Path, expected: Configuration, others: list[str]) -> None:
                     f"file can make FLARE run code; ask whoever made the kits"
                 )
         elif name not in others:
-            raise InvalidInput(
-                f"{path} is not part of a kit: fedhull runs nothing from a kit and takes none with "
-                f"files that it does not know; move it away, and ask where it comes from"
-            )
+            raise not_part_of_a_kit(path)
     for name in (*expected, *others):
         if not (folder / name).is_file():
             raise InvalidInput(f"{folder / name} is missing; ask for the kit again")
 
 
 def _entries(folder: Path) -> list[Path]:
-    """Everything in FLARE's folders, and whatever a library would load from the folder that it is
-    started in, which may well be the kit."""
-    inside = [
+    """Everything in FLARE's folders."""
+    return sorted(
         path
         for name in _FOLDERS
         for path in (folder / name).rglob("*")
         if not path.is_dir() or path.is_symlink()
-    ]
-    beside = [
-        path
-        for path in folder.iterdir()
-        if path.suffix in _CODE
-        or path.name in _SETTINGS_OF_LIBRARIES
-        or (path / "__init__.py").exists()
-    ]
-    return sorted(inside + beside)
+    )
 
 
 def _owner(folder: Path) -> str:
