@@ -6,18 +6,12 @@ import shutil
 
 import pytest
 from commands import fedhull
-from federations import PATIENCE, Federation, draft, ended, make_data
+from evil_kits import ADDED, CHANGED, COMPONENT, EVIL
+from federations import draft, make_data
 
 pytest.importorskip("nvflare", reason="the nvflare extra is not installed")
 
 NAMES = ["lab-a", "lab-b", "lab-c"]
-EVIL = """
-from pathlib import Path
-Path({marker!r}).write_text("I was here")
-from nvflare.apis.fl_component import FLComponent
-class Evil(FLComponent): pass
-"""
-COMPONENT = {"id": "evil", "path": "evil.Evil", "args": {}}
 
 
 @pytest.fixture(scope="module")
@@ -47,56 +41,6 @@ def join(made, kit, *options):
     return fedhull("client", ".", "--data", data, "--yes", "--wait", 0, *options, cwd=kit)
 
 
-def evil(marker) -> str:
-    return EVIL.format(marker=str(marker))
-
-
-def component(change):
-    return lambda content: content | {"components": [*content.get("components", []), change]}
-
-
-def formatter(content):
-    """A log configuration may name whatever can be called."""
-    content["formatters"]["baseFormatter"] = {"()": "evil.Evil"}
-    return content
-
-
-def permit_code(content):
-    content["permissions"]["project_admin"]["byoc"] = "any"
-    return content
-
-
-def allow_class(content):
-    return content | {"class_allow_list": [*content["class_allow_list"], "evil.Evil"]}
-
-
-def elsewhere(content):
-    """Keys, and the path to them, are plain names; a driver is code."""
-    return content | {"comm_driver_path": "/tmp", "client": content["client"] | {"is_leaf": False}}
-
-
-ADDED = {
-    "a component": ("local/evil__resources.json", json.dumps({"components": [COMPONENT]})),
-    "one for the parent": ("startup/x__p_resources.json", json.dumps({"components": [COMPONENT]})),
-    "one for jobs": ("local/job_resources.json", json.dumps({"components": [COMPONENT]})),
-    "a module": ("local/custom/evil.py", EVIL),
-    "a decomposer": ("local/custom/nvflare_decomposers/evil.py", EVIL),
-    "a module beside the certificates": ("startup/evil.py", EVIL),
-    "a privacy policy": ("local/privacy.json", json.dumps({"scopes": []})),
-    "a driver": ("local/comm_config.json", json.dumps({"comm_driver_path": "local/custom"})),
-    "a default": ("local/resources.json.default", json.dumps({"components": [COMPONENT]})),
-    "a site hook": ("sitecustomize.py", EVIL),
-    "a package of FLARE's name": ("nvflare/__init__.py", EVIL),
-    "a compiled cache": (".numba_config.yaml", "cache_dir: evil"),
-}
-CHANGED = {
-    "a class in resources.json": ("local/resources.json", component(COMPONENT)),
-    "a class that jobs may name": ("local/resources.json", allow_class),
-    "a class in fed_client.json": ("startup/fed_client.json", component(COMPONENT)),
-    "a driver in fed_client.json": ("startup/fed_client.json", elsewhere),
-    "a class in the log configuration": ("local/log_config.json", formatter),
-    "a permission to ship code": ("local/authorization.json", permit_code),
-}
 AT_THE_SERVER = {
     "a module": ("admin/local/custom/evil.py", EVIL),
     "a component": ("local/evil__resources.json", json.dumps({"components": [COMPONENT]})),
@@ -182,44 +126,3 @@ def test_flares_client_answers_nothing_that_a_study_does_not_need():
         ClientRequestProcessors.request_processors[:] = before
     assert "train.deploy" in topics
     assert not {topic for topic in topics if topic.startswith("sys.")}
-
-
-@pytest.mark.slow
-@pytest.mark.processes
-def test_nothing_of_a_kit_runs_and_no_file_of_a_site_is_read_out(tmp_path):
-    """What is put into the kits only after they were looked at is not run either; the server asks
-    for a file of the sites while it sends them the study."""
-
-    def inside(name):
-        return ["env", "-C", str(tmp_path / "kits" / name)]
-
-    study = Federation(tmp_path, 3, inside=inside)
-    marker, secret = tmp_path / "marker", tmp_path / "patients.csv"
-    secret.write_text("Jane Doe")
-    try:
-        clients = [study.client(name) for name in study.names]
-        for client in clients:  # all have passed the inspection
-            assert any("Waiting for the server" in line for line in client.stderr)
-        for name in study.names:
-            plant(study.kits / name, evil(marker))
-        server = study.server("--json", sabotage=f"spy@{secret}")
-        code, out, err = ended(server)
-        assert code == 0, err
-        assert json.loads(out)["survivors"] == study.names
-        assert [client.wait(PATIENCE) for client in clients] == [0, 0, 0]
-    finally:
-        study.end()
-    assert not marker.exists()
-    told = (tmp_path / "patients.csv.told").read_text()
-    assert told == "\n".join(["invalid_request"] * 3)
-
-
-def plant(kit, module):
-    """The component and the module of the attack, everywhere FLARE or Python might look."""
-    for name, content in ADDED.values():
-        path = kit / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(module if content == EVIL else content)
-    for name, change in CHANGED.values():
-        path = kit / name
-        path.write_text(json.dumps(change(json.loads(path.read_text()))))
