@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-from commands import FEDHULL, PATIENCE
+from commands import FEDHULL, PATIENCE, fedhull
 from conformance import in_memory
 
 from fedhull.data.tree import make_tree
@@ -73,10 +73,11 @@ class Federation:
         self.port = free_port()
         self.processes: list[subprocess.Popen] = []
         options = self.prepare(extra)
-        self.command(
-            "provision", str(folder / "study.toml"), "--out", str(self.kits),
-            "--port", str(self.port), "--engine", engine, "--server", host, *options,
+        made = fedhull(
+            "provision", folder / "study.toml", "--out", self.kits,
+            "--port", self.port, "--engine", engine, "--server", host, *options,
         )  # fmt: skip
+        assert made.returncode == 0, made.stderr
 
     def prepare(self, extra) -> list[str]:
         """Write the draft and the data; what else `provision` is to be told."""

@@ -73,6 +73,7 @@ def client(
     if opened.name is None:
         raise InvalidInput(f"{kit} is the coordinator's kit; run it with 'fedhull server'")
     runner = runner_of(engine)
+    runner.inspect(opened)
     prepare_kernels(quiet=json)
     source = None if data is None else Source(data, label, layer)
     options = Options(wait=wait, mail=mail)

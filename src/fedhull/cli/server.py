@@ -31,6 +31,14 @@ def server(
         bool, typer.Option("--go-on", help="With files: go on without missing replies.")
     ] = False,
     again: Annotated[bool, typer.Option("--again", help="With files: a new session.")] = False,
+    all_interfaces: Annotated[
+        bool,
+        typer.Option(
+            "--all-interfaces",
+            help="With Flower: let every network of this machine reach the server's port, not "
+            "only this machine itself. FLARE always does.",
+        ),
+    ] = False,
     json: JsonFlag = False,
 ) -> None:
     """Run a study as its coordinator, and end when it is done."""
@@ -38,8 +46,9 @@ def server(
     if opened.name is not None:
         raise InvalidInput(f"{kit} is the kit of {opened.name}; run it with 'fedhull client'")
     runner = runner_of(engine)
+    runner.inspect(opened)
     prepare_kernels(quiet=json)
-    options = Options(wait, timeout, mail, go_on, again)
+    options = Options(wait, timeout, mail, go_on, again, all_interfaces)
     with opened.in_use():
         results = runner.serve(opened, options, speaker(json))
     show_result(opened, results, "The study is complete", json)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from fedhull.engines.inspection import refuse_code
 from fedhull.errors import InvalidInput, MissingExtra
 from fedhull.kits.consent import forget_holdings, withdraw
 from fedhull.kits.kit import Kit
@@ -25,13 +26,15 @@ DEFAULT_ENGINE = "nvflare"
 class Options:
     """What a participant may choose, whatever the engine: how long to wait for the others, and how
     long each step may take, in seconds; for files, where messages lie, whether to go on without
-    those who have not replied, and whether to begin again."""
+    those who have not replied, and whether to begin again; for Flower, whether the server listens
+    on all networks of its machine."""
 
     wait: float = 3600.0
     timeout: float = 600.0
     mail: Path | None = None
     go_on: bool = False
     again: bool = False
+    all_interfaces: bool = False
 
 
 class Runner(ABC):
@@ -53,6 +56,11 @@ class Runner(ABC):
     def check(self, task: Task) -> None:
         """InvalidInput if the engine cannot run a study with this task."""
         return
+
+    def inspect(self, kit: Kit) -> None:
+        """InvalidInput if the kit holds what could run as code, before anybody is asked anything.
+        An engine adds what it knows of its own files."""
+        refuse_code(kit.folder)
 
     @abstractmethod
     def provision(self, kits: Kits, host: str, port: int) -> None:

@@ -2,7 +2,9 @@
 
 FEDHULL_SABOTAGE is WHAT@STEP. At a site: `kill` (SIGKILL to it and its parents up to the process
 named in FEDHULL_SABOTAGE_PIDFILE), `hang`, `secret` (an exception with a secret in it). At the
-server: `kill`, `scenarios` (run the conformance scenarios in place of the study).
+server: `kill`, `scenarios` (run the conformance scenarios in place of the study), `spy` (ask each
+site's FLARE client for the file named in place of a step, with FLARE's own means but no word of a
+permission, and put what it says beside that file).
 """
 
 import os
@@ -54,6 +56,25 @@ def _at_server(step_of_engine):
 
     return sabotaged
 
+
+def _spying(send):
+    def sabotaged(self, requests, timeout_secs=2.0):
+        from pathlib import Path
+
+        from nvflare.private.admin_defs import Message
+
+        asked = {token: Message(topic="sys.shell", body=f"cat {STEP}") for token in requests}
+        told = [reply.body for reply in send(self, asked, timeout_secs=20.0).values() if reply]
+        Path(f"{STEP}.told").write_text("\n".join(map(str, told)))
+        return send(self, requests, timeout_secs)
+
+    return sabotaged
+
+
+if WHAT == "spy" and "server" in sys.orig_argv and any(n.endswith("launch") for n in sys.orig_argv):
+    from nvflare.private.fed.server.admin import FedAdminServer as Admin
+
+    Admin.send_requests_and_get_reply_dict = _spying(Admin.send_requests_and_get_reply_dict)
 
 # FLARE's job processes only: nothing else talks in a study
 if WHAT and any(name.endswith(("worker_process", "runner_process")) for name in sys.orig_argv):

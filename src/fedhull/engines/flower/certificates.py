@@ -1,23 +1,29 @@
-"""TLS for Flower: a certificate authority of the study's own, and the server's certificate."""
+"""Keys for Flower: a certificate authority of the study's own, the server's certificate, and a key
+for each site's node."""
 
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
+import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from fedhull.disk import write_bytes
+from fedhull.disk import read_bytes, write_bytes, write_json
+from fedhull.errors import InvalidInput
+from fedhull.kits.kit import Kit
 from fedhull.kits.provision import AUTHORITY, SERVER, Kits
 
 CA, CERTIFICATE, KEY, ADDRESS = "ca.pem", "server.crt", "server.key", "address.txt"
+NODE_KEY, NODES = "node.key", "nodes.json"
 _VALID = timedelta(days=360)
 
 
 def add_certificates(kits: Kits, host: str, port: int) -> None:
-    """Give the coordinator's kit a certificate for its host, and every kit the authority's and the
+    """Give the coordinator's kit a certificate for its host and the public keys of the sites'
+    nodes, each site's kit its node's key, and every kit the authority's certificate and the
     server's address."""
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority = _certificate("fedhull study", authority_key, authority_key, "fedhull study", None)
@@ -27,8 +33,28 @@ def add_certificates(kits: Kits, host: str, port: int) -> None:
         write_bytes(kits.folder / name / ADDRESS, f"{host}:{port}\n".encode())
     write_bytes(kits.folder / SERVER / CERTIFICATE, _pem(certificate))
     _write_key(kits.folder / SERVER / KEY, key)
+    nodes = {}
+    for name in kits.study.clients:
+        node = ec.generate_private_key(ec.SECP384R1())
+        _write_key(kits.folder / name / NODE_KEY, node, serialization.PrivateFormat.OpenSSH)
+        nodes[name] = _public_pem(node)
+    write_json(kits.folder / SERVER / NODES, nodes)
     (kits.folder / AUTHORITY).mkdir(mode=0o700)
     _write_key(kits.folder / AUTHORITY / "ca.key", authority_key)
+
+
+def read_nodes(kit: Kit) -> dict[str, str]:
+    """The public keys of the sites' nodes, from the coordinator's kit."""
+    try:
+        nodes = msgspec.json.decode(read_bytes(kit.folder / NODES), type=dict[str, str])
+    except msgspec.MsgspecError:
+        raise InvalidInput(f"{kit.folder / NODES} is damaged; provision again") from None
+    if nodes.keys() != kit.study.clients.keys():
+        raise InvalidInput(
+            f"{kit.folder / NODES} must have a key for each site of the study and no other; "
+            f"provision again"
+        )
+    return nodes
 
 
 def _certificate(
@@ -91,10 +117,18 @@ def _pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
-def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
-    pem = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+def _public_pem(key: ec.EllipticCurvePrivateKey) -> str:
+    return (
+        key.public_key()
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        .decode()
     )
+
+
+def _write_key(
+    path: Path,
+    key: ec.EllipticCurvePrivateKey,
+    form: serialization.PrivateFormat = serialization.PrivateFormat.PKCS8,
+) -> None:
+    pem = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
     write_bytes(path, pem, mode=0o600)

@@ -2,18 +2,31 @@
 
 import json
 import os
+import secrets
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
-from typing import Any
 
-from fedhull.disk import read_text, write_text
+import msgspec
+
+from fedhull.disk import read_text, write_bytes
 from fedhull.engines.base import Say
-from fedhull.engines.flower.certificates import ADDRESS, CA, CERTIFICATE, KEY
+from fedhull.engines.children import start, stop
+from fedhull.engines.flower.certificates import (
+    ADDRESS,
+    CA,
+    CERTIFICATE,
+    KEY,
+    NODE_KEY,
+    read_nodes,
+)
+from fedhull.engines.flower.launch import FOREIGN_APP, Settings
 from fedhull.engines.following import (
     POLL_SECONDS,
     PROGRESS,
@@ -23,65 +36,64 @@ from fedhull.engines.following import (
     say_steps,
     wait_for_server,
 )
-from fedhull.errors import EngineFailure, InvalidInput
+from fedhull.errors import BadMessage, EngineFailure, InvalidInput
 from fedhull.kits.kit import Kit
 from fedhull.kits.results import STATUS
 
+LOOPBACK = "127.0.0.1"
 _START_SECONDS = 60.0
 # The last reply of a site is still to be fetched from its SuperNode.
 _GRACE_SECONDS = 5.0
-_APP = """\
-[project]
-name = "fedhull-study"
-version = "1.0.0"
-dependencies = []
-[tool.flwr.app]
-publisher = "fedhull"
-[tool.flwr.app.components]
-serverapp = "fedhull.engines.flower.server_app:app"
-clientapp = "fedhull.engines.flower.client_app:app"
-[tool.flwr.app.config]
-kit = {kit}
-wait = {wait}
-timeout = {timeout}
-"""
-_CONNECTION = """\
-[superlink]
-default = "study"
-[superlink.study]
-address = {address}
-root-certificates = {ca}
-"""
+_GOODBYE_SECONDS = 5.0
 
 
-def run_server(kit: Kit, wait: float, timeout: float, say: Say) -> Path:
-    """Run the study of a coordinator's kit on a SuperLink that lives as long as the study."""
-    _, port = server_address(kit)
-    log = kit.folder / "flower.log"
-    with TemporaryDirectory() as folder:
-        home = Path(folder)
-        process = _start(
-            "flower-superlink",
-            {
-                "host": "0.0.0.0",
-                "port": port,
-                "ssl-ca-certfile": kit.folder / CA,
-                "ssl-certfile": kit.folder / CERTIFICATE,
-                "ssl-keyfile": kit.folder / KEY,
-            },
-            ["--disable-runtime-dependency-installation"],
-            home,
-            log,
+def run_server(kit: Kit, wait: float, timeout: float, all_interfaces: bool, say: Say) -> Path:
+    """Run the study of a coordinator's kit on a SuperLink that lives as long as the study. It
+    listens on this machine only, or else on all its networks."""
+    host, port = server_address(kit)
+    if not (all_interfaces or is_this_machine(host)):
+        raise InvalidInput(
+            f"the sites of these kits look for the server at {host}, but with Flower it listens on "
+            f"this machine only; --all-interfaces lets every network of this machine reach port "
+            f"{port}: read what that opens in docs/deploy.md, 'Flower', first"
         )
+    log = kit.folder / "flower.log"
+    with _home() as home:
+        words = {
+            "host": "0.0.0.0" if all_interfaces else LOOPBACK,
+            "port": port,
+            "ssl-ca-certfile": kit.folder / CA,
+            "ssl-certfile": kit.folder / CERTIFICATE,
+            "ssl-keyfile": kit.folder / KEY,
+        }
+        settings = Settings(
+            words=[
+                *_words(words),
+                "--enable-supernode-auth",
+                "--disable-runtime-dependency-installation",
+            ],
+            executor=_words(
+                {"runtime-api-address": f"{LOOPBACK}:{port}", "root-certificates": kit.folder / CA}
+            ),
+            secret=_make_secret(home),
+            nodes=read_nodes(kit),
+            config={"kit": str(kit.folder), "wait": float(wait), "timeout": float(timeout)},
+            run=str(home / "run.txt"),
+        )
+        if answers(LOOPBACK, port):
+            raise EngineFailure(
+                f"port {port} is taken on this machine; is another server running? "
+                f"(provision again with another --port)"
+            )
+        process = _start("superlink", settings, home, log)
         try:
             say(f"Starting the server (Flower; its own log: {log})")
-            _wait_until(lambda: answers("127.0.0.1", port), process, log)
-            run = _submit(kit, home, port, wait, timeout)
-            results = kit.results(f"flower-{run}")
+            _wait_until(lambda: answers(LOOPBACK, port), process, log)
+            results = kit.results(f"flower-{read_text(settings.run)}")
             _follow(process, results, log, say)
             return results
         finally:
-            _stop(process)
+            stop(process)
 
 
 def run_client(kit: Kit, wait: float, say: Say) -> Path:
@@ -90,22 +102,30 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
     wait_for_server(host, port, wait, say)
     before = runs_of(kit)
     log = kit.folder / "flower.log"
-    with TemporaryDirectory() as folder:
-        process = _start(
-            "flower-supernode",
-            {
-                "superlink": f"{host}:{port}",
-                "root-certificates": kit.folder / CA,
-                "node-config": f"kit={json.dumps(str(kit.folder))}",
-                "port": _free_port(),
-            },
-            [],
-            Path(folder),
-            log,
+    with _home() as home:
+        own = _free_port()
+        words = {
+            "superlink": f"{host}:{port}",
+            "root-certificates": kit.folder / CA,
+            "auth-supernode-private-key": kit.folder / NODE_KEY,
+            "node-config": f"kit={json.dumps(str(kit.folder))}",
+            "host": LOOPBACK,
+            "port": own,
+        }
+        settings = Settings(
+            words=_words(words),
+            executor=["--insecure", *_words({"runtime-api-address": f"{LOOPBACK}:{own}"})],
+            secret=_make_secret(home),
         )
+        process = _start("supernode", settings, home, log)
         say(f"Connected to {host}:{port}; waiting for the study (Flower's own log: {log})")
 
         def check(results: Path | None) -> None:
+            if process.poll() == FOREIGN_APP:
+                raise BadMessage(
+                    f"the server at {host}:{port} has sent this site an app that is not the "
+                    f"study's; nothing of it was run. Tell the other sites"
+                )
             if process.poll() is not None:
                 raise EngineFailure(
                     f"Flower's SuperNode has ended early; the end of {log} says why"
@@ -116,43 +136,42 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
             sleep(_GRACE_SECONDS)
             return results
         finally:
-            _stop(process)
+            # else the server would wait for a node that is gone
+            stop(process, goodbye=_GOODBYE_SECONDS)
 
 
 def server_address(kit: Kit) -> tuple[str, int]:
     """Host and port in the kit."""
     if not (kit.folder / ADDRESS).is_file():
         raise InvalidInput(f"{kit.folder} was not made for Flower: provision with --engine flower")
-    host, port = read_text(kit.folder / ADDRESS).strip().rsplit(":", 1)
+    host, _, port = read_text(kit.folder / ADDRESS).strip().rpartition(":")
+    if not (host and port.isdecimal() and 0 < int(port) < 65536):
+        raise InvalidInput(f"{kit.folder / ADDRESS} must be HOST:PORT; ask for the kit again")
     return host, int(port)
 
 
-def _submit(kit: Kit, home: Path, port: int, wait: float, timeout: float) -> str:
-    """Start the run, as `flwr run` would."""
-    app = home / "app"
-    app.mkdir()
-    write_text(
-        app / "pyproject.toml",
-        _APP.format(kit=json.dumps(str(kit.folder)), wait=wait, timeout=timeout),
-    )
-    write_text(
-        home / "config.toml",
-        _CONNECTION.format(
-            address=json.dumps(f"127.0.0.1:{port}"), ca=json.dumps(str(kit.folder / CA))
-        ),
-    )
-    done = subprocess.run(
-        [_script("flwr"), "run", str(app), "study", "--format", "json"],
-        env=_environment(home),
-        capture_output=True,
-        text=True,
-    )
+def is_this_machine(host: str) -> bool:
+    """Whether a name in a kit can only mean the machine it is used on."""
     try:
-        return str(json.loads(done.stdout)["run-id"])
-    except (ValueError, KeyError):
-        raise EngineFailure(
-            f"Flower did not accept the study: {(done.stdout + done.stderr).strip()[-300:]}"
-        ) from None
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@contextmanager
+def _home() -> Iterator[Path]:
+    """A private folder for Flower's files, which is also where it works: no kit is."""
+    with TemporaryDirectory(prefix="fedhull-") as folder:
+        yield Path(folder)
+
+
+def _make_secret(home: Path) -> str:
+    write_bytes(home / "secret", secrets.token_bytes(32), mode=0o600)
+    return str(home / "secret")
+
+
+def _words(options: Mapping[str, object]) -> list[str]:
+    return [word for name, value in options.items() for word in (f"--{name}", str(value))]
 
 
 def _follow(process: "subprocess.Popen[bytes]", results: Path, log: Path, say: Say) -> None:
@@ -176,22 +195,11 @@ def _wait_until(ready: Callable[[], bool], process: "subprocess.Popen[bytes]", l
         sleep(POLL_SECONDS)
 
 
-def _start(
-    program: str, options: dict[str, Any], flags: list[str], home: Path, log: Path
-) -> "subprocess.Popen[bytes]":
-    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    command = [_script(program), *words, *flags]
-    with log.open("ab") as file:
-        return subprocess.Popen(command, stdout=file, stderr=file, env=_environment(home))
-
-
-def _stop(process: "subprocess.Popen[bytes]") -> None:
-    process.terminate()
-    try:
-        process.wait(10.0)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+def _start(role: str, settings: Settings, home: Path, log: Path) -> "subprocess.Popen[bytes]":
+    settings.words += ["--isolation", "process", "--superexec-auth-secret-file", settings.secret]
+    write_bytes(home / "settings.json", msgspec.json.encode(settings), mode=0o600)
+    words = [role, str(home / "settings.json")]
+    return start("fedhull.engines.flower.launch", words, home, log, _environment(home))
 
 
 def _free_port() -> int:
@@ -201,12 +209,8 @@ def _free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def _script(name: str) -> str:
-    return str(Path(sys.executable).with_name(name))
-
-
 def _environment(home: Path) -> dict[str, str]:
     """Flower's folders in a place of their own, its parts found, no word to its makers."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     offline = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"}
-    return os.environ | offline | {"FLWR_HOME": str(home), "PATH": path}
+    return offline | {"FLWR_HOME": str(home), "PATH": path}

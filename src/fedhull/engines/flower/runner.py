@@ -23,7 +23,7 @@ class FlowerRunner(Runner):
         """A SuperLink."""
         from fedhull.engines.flower.run import run_server
 
-        return run_server(kit, options.wait, options.timeout, say)
+        return run_server(kit, options.wait, options.timeout, options.all_interfaces, say)
 
     def join(self, kit: Kit, options: Options, say: Say) -> Path:
         """A SuperNode."""

@@ -1,14 +1,22 @@
 """`fedhull client` on NVIDIA FLARE: connect, answer, end; the person has agreed beforehand."""
 
-import json
 import socket
 import ssl
+import subprocess
 from pathlib import Path
 
 from fedhull.engines.base import Say
+from fedhull.engines.children import stop
 from fedhull.engines.following import answers, follow_site, runs_of, wait_for_server
-from fedhull.engines.nvflare.launch import start, stop
-from fedhull.errors import BadIdentity, EngineFailure, InvalidInput
+from fedhull.engines.nvflare.launch import start
+from fedhull.engines.nvflare.workspace import (
+    SITE_KEYS,
+    SITE_START,
+    address_in,
+    fresh_workspace,
+    site_configuration,
+)
+from fedhull.errors import BadIdentity, EngineFailure
 from fedhull.kits.kit import Kit
 from fedhull.kits.results import read_status
 
@@ -22,14 +30,28 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
     Waits `wait` seconds at most for the server to be there.
     """
     assert kit.name is not None
-    host, port = server_address(kit)
-    _check_owner(kit)
+    host, port = address_in(kit.folder, SITE_START)
     wait_for_server(host, port, wait, say)
     _shake_hands(kit, host, port)
     before = runs_of(kit)
     log = kit.folder / "flare.log"
     seen = log.stat().st_size if log.exists() else 0
-    process = start("client", kit.folder, kit.name, log)
+    configuration = site_configuration(kit.name, host, port)
+    with fresh_workspace(kit.folder, configuration, SITE_KEYS) as workspace:
+        process = start("client", workspace, kit.name, kit.folder, log)
+        return _take_part(kit, before, process, host, port, log, seen, say)
+
+
+def _take_part(
+    kit: Kit,
+    before: set[Path],
+    process: "subprocess.Popen[bytes]",
+    host: str,
+    port: int,
+    log: Path,
+    seen: int,
+    say: Say,
+) -> Path:
     say(f"Connected to {host}:{port}; waiting for the study to begin (FLARE's own log: {log})")
 
     def check(results: Path | None) -> None:
@@ -51,30 +73,6 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
         return results
     finally:
         stop(process, grace)
-
-
-def server_address(kit: Kit) -> tuple[str, int]:
-    """Host and port in the startup kit."""
-    path = kit.folder / "startup" / "fed_client.json"
-    try:
-        target = json.loads(path.read_text())["servers"][0]["service"]["target"]
-        host, port = target.rsplit(":", 1)
-        return host, int(port)
-    except (OSError, ValueError, KeyError, IndexError):
-        raise InvalidInput(
-            f"{path} is missing or damaged; this kit was not made for NVIDIA FLARE"
-        ) from None
-
-
-def _check_owner(kit: Kit) -> None:
-    """Whether certificate and identity key are one site's."""
-    config = json.loads((kit.folder / "startup" / "fed_client.json").read_text())
-    owner = config["client"]["fqsn"]
-    if owner != kit.name:
-        raise BadIdentity(
-            f"the certificate in {kit.folder} is {owner}'s, but the identity key is {kit.name}'s; "
-            f"use the kit and the key of the same site"
-        )
 
 
 def _shake_hands(kit: Kit, host: str, port: int) -> None:

@@ -14,6 +14,7 @@ from nvflare.apis.shareable import Shareable
 from nvflare.apis.signal import Signal
 
 from fedhull.engines.following import PROGRESS, note_steps
+from fedhull.engines.nvflare.kit_of import kit_of
 from fedhull.errors import EngineFailure, FedhullError
 from fedhull.kits.kit import Kit
 from fedhull.kits.participant import coordinate
@@ -29,7 +30,7 @@ _START_SECONDS = 90.0
 
 
 class StudyController(Controller):  # type: ignore[misc]
-    """Runs the study of the server's kit, which is the FLARE workspace it is started in."""
+    """Runs the study of the server's kit."""
 
     def __init__(self, timeout: float = 600.0):
         super().__init__(task_check_period=0.05)
@@ -53,7 +54,7 @@ class StudyController(Controller):  # type: ignore[misc]
 
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
         """The whole study; whatever ends it early ends the job."""
-        kit = Kit.open(fl_ctx.get_engine().get_workspace().get_root_dir())
+        kit = kit_of(fl_ctx)
         run = fl_ctx.get_job_id()
         report = note_steps(kit.results(run) / PROGRESS)
         try:

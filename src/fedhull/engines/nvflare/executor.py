@@ -9,37 +9,47 @@ from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 
 from fedhull.engines.nvflare.controller import ERROR, MESSAGE, REPLY
-from fedhull.kits.kit import Kit
+from fedhull.engines.nvflare.kit_of import kit_of
 from fedhull.kits.participant import SiteRun
 from fedhull.kits.results import INTERNAL_ERROR
 
 
 class StudyExecutor(Executor):  # type: ignore[misc]
-    """Answers for the site whose kit is the FLARE workspace it is started in. The object, and with
-    it every secret of the session, lives in this process's memory and ends with the job."""
+    """Answers for the site whose kit it is started with. The object, and with it every secret of
+    the session, lives in this process's memory and ends with the job."""
 
     def __init__(self) -> None:
         super().__init__()
         self._run: SiteRun | None = None
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
-        """When the job ends without a model, somebody has to say so."""
+        """What takes long is done before the first message is asked for, so that the time to the
+        reply says nothing about the site's data. When the job ends without a model, somebody has
+        to say so."""
+        if event_type == EventType.START_RUN:
+            self._begin(fl_ctx)
         if event_type == EventType.END_RUN and self._run is not None:
             self._run.end()
+
+    def _begin(self, fl_ctx: FLContext) -> SiteRun | None:
+        """Open the kit and prepare, once; what goes wrong is said when the first message is there,
+        and never in FLARE's words, which the server hears."""
+        try:
+            if self._run is None:
+                self._run = SiteRun(kit_of(fl_ctx), fl_ctx.get_job_id())
+                self._run.prepare()
+        except Exception:
+            return None
+        return self._run
 
     def execute(
         self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal
     ) -> Shareable:
         """A reply, or the name of an error: a site's words and values stay with the site."""
-        try:
-            if self._run is None:
-                kit = Kit.open(fl_ctx.get_engine().get_workspace().get_root_dir())
-                self._run = SiteRun(kit, fl_ctx.get_job_id())
-            message = shareable.get(MESSAGE)
-            reply, error = self._run.answer(task_name, message if message else b"")
-        except Exception:
-            # FLARE would pass the exception's own words on
-            reply, error = None, INTERNAL_ERROR
+        reply: bytes | None = None
+        error: str | None = INTERNAL_ERROR
+        if run := self._begin(fl_ctx):
+            reply, error = run.answer(task_name, shareable.get(MESSAGE) or b"")
         answer = make_reply(ReturnCode.OK)
         if reply is not None:
             answer[REPLY] = reply

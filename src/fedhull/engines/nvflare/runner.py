@@ -12,6 +12,13 @@ class FlareRunner(Runner):
 
     name = module = extra = "nvflare"
 
+    def inspect(self, kit: Kit) -> None:
+        """A kit is no code: one with more in it than `provision` put there is refused."""
+        from fedhull.engines.nvflare.inspection import inspect_server, inspect_site
+
+        super().inspect(kit)
+        inspect_server(kit) if kit.name is None else inspect_site(kit)
+
     def provision(self, kits: Kits, host: str, port: int) -> None:
         """FLARE's startup kits, and a certificate authority."""
         from fedhull.engines.nvflare.startup import add_startup_kits

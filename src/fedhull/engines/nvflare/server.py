@@ -1,6 +1,5 @@
 """`fedhull server` on NVIDIA FLARE: start the server, wait for the sites, run the study, end."""
 
-import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -13,11 +12,22 @@ from typing import Any
 from nvflare.fuel.flare_api.flare_api import Session, new_secure_session
 
 from fedhull.engines.base import Say
+from fedhull.engines.children import stop
 from fedhull.engines.following import POLL_SECONDS, PROGRESS, answers, say_steps
 from fedhull.engines.nvflare.job import write_job
-from fedhull.engines.nvflare.launch import start, stop
-from fedhull.engines.nvflare.startup import ADMIN, ADMIN_FOLDER, store_in_kit
-from fedhull.errors import BelowThreshold, EngineFailure, InvalidInput
+from fedhull.engines.nvflare.launch import start
+from fedhull.engines.nvflare.startup import store_in_kit
+from fedhull.engines.nvflare.workspace import (
+    ADMIN,
+    ADMIN_FOLDER,
+    SERVER_KEYS,
+    SERVER_START,
+    WORKSPACE,
+    address_in,
+    fresh_workspace,
+    server_configuration,
+)
+from fedhull.errors import BelowThreshold, EngineFailure
 from fedhull.kits.kit import Kit
 from fedhull.kits.results import STATUS, write_status
 
@@ -32,42 +42,39 @@ def run_server(kit: Kit, wait: float, timeout: float, say: Say) -> Path:
     waits for at most `timeout` seconds.
     """
     log = kit.folder / "flare.log"
-    port = _port(kit)
+    host, port = address_in(kit.folder, SERVER_START)
     if answers("localhost", port):
         raise EngineFailure(
             f"port {port} is taken on this machine; is another server running? "
             f"(provision again with another --port)"
         )
     store_in_kit(kit.folder)
-    process = start("server", kit.folder, "server", log)
-    try:
-        say(f"Starting the server (NVIDIA FLARE; its own log: {log})")
-        with _admin_session(kit, process, log) as session:
-            _wait_for_sites(kit, session, wait, say)
-            with TemporaryDirectory() as folder:
-                job = session.submit_job(str(write_job(Path(folder) / "job", kit.study, timeout)))
-            say(f"All set; the study begins (FLARE job {job})")
-            results = kit.results(job)
-            _follow(session, job, results, say)
-            _finish_job(session, job)
-        return results
-    finally:
-        stop(process)
+    configuration = server_configuration(host, port, str(kit.folder / WORKSPACE))
+    with fresh_workspace(kit.folder, configuration, SERVER_KEYS) as workspace:
+        process = start("server", workspace, "server", kit.folder, log)
+        try:
+            say(f"Starting the server (NVIDIA FLARE; its own log: {log})")
+            with _admin_session(workspace / ADMIN_FOLDER, port, process, log) as session:
+                return _conduct(kit, session, wait, timeout, say)
+        finally:
+            stop(process)
 
 
-def _port(kit: Kit) -> int:
-    config = kit.folder / ADMIN_FOLDER / "startup" / "fed_admin.json"
-    if not config.is_file():
-        raise InvalidInput(f"{config} is missing; this kit was not made for NVIDIA FLARE")
-    return int(json.loads(config.read_text())["admin"]["port"])
+def _conduct(kit: Kit, session: Session, wait: float, timeout: float, say: Say) -> Path:
+    _wait_for_sites(kit, session, wait, say)
+    with TemporaryDirectory() as folder:
+        job = session.submit_job(str(write_job(Path(folder) / "job", kit.study, timeout)))
+    say(f"All set; the study begins (FLARE job {job})")
+    results = kit.results(job)
+    _follow(session, job, results, say)
+    _finish_job(session, job)
+    return results
 
 
 @contextmanager
-def _admin_session(kit: Kit, process: Any, log: Path) -> Iterator[Session]:
-    """FLARE's own administration, with the certificate in the coordinator's kit."""
+def _admin_session(admin: Path, port: int, process: Any, log: Path) -> Iterator[Session]:
+    """FLARE's own administration, from its own workspace."""
     logging.getLogger("nvflare").setLevel(logging.CRITICAL)
-    admin = kit.folder / ADMIN_FOLDER
-    port = _port(kit)
     deadline = monotonic() + _START_SECONDS
     while not answers("localhost", port):
         if process.poll() is not None or monotonic() > deadline:

@@ -1,0 +1,104 @@
+"""A kit that holds more than fedhull put there, or something else, is refused before anything else
+happens. Nothing of it would run under `fedhull`; FLARE's own scripts would run it."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from fedhull.disk import read_bytes
+from fedhull.engines.inspection import not_part_of_a_kit
+from fedhull.engines.nvflare.workspace import (
+    ADMIN_FOLDER,
+    SERVER_KEYS,
+    SERVER_START,
+    SITE_KEYS,
+    SITE_START,
+    Configuration,
+    address_in,
+    server_configuration,
+    site_configuration,
+)
+from fedhull.errors import BadIdentity, InvalidInput
+from fedhull.kits.kit import Kit
+
+# what FLARE's own administrators start and stop it with
+SCRIPTS = ["startup/start.sh", "startup/sub_start.sh", "startup/stop_fl.sh"]
+ADMIN_SCRIPTS = [f"{ADMIN_FOLDER}/startup/fl_admin.sh"]
+STORE = "flare-store"
+_FOLDERS = ["startup", "local", ADMIN_FOLDER]
+
+
+def inspect_site(kit: Kit) -> None:
+    """InvalidInput unless the FLARE part of a site's kit is what `provision` made."""
+    assert kit.name is not None
+    host, port = address_in(kit.folder, SITE_START)
+    owner = _owner(kit.folder)
+    if owner != kit.name:
+        raise BadIdentity(
+            f"the certificate in {kit.folder} is {owner}'s, but the identity key is {kit.name}'s; "
+            f"use the kit and the key of the same site"
+        )
+    _inspect(kit.folder, site_configuration(kit.name, host, port), [*SITE_KEYS, *SCRIPTS])
+
+
+def inspect_server(kit: Kit) -> None:
+    """InvalidInput unless the FLARE part of the coordinator's kit is what `provision` made."""
+    host, port = address_in(kit.folder, SERVER_START)
+    expected = server_configuration(host, port, _store_in(kit.folder))
+    _inspect(kit.folder, expected, [*SERVER_KEYS, *SCRIPTS, *ADMIN_SCRIPTS])
+
+
+def _inspect(folder: Path, expected: Configuration, others: list[str]) -> None:
+    for path in _entries(folder):
+        name = path.relative_to(folder).as_posix()
+        if name in expected:
+            if _json(path) != msgspec.to_builtins(expected[name]):
+                raise InvalidInput(
+                    f"{path} is not what fedhull wrote: somebody has changed this kit, and such a "
+                    f"file can make FLARE run code; ask whoever made the kits"
+                )
+        elif name not in others:
+            raise not_part_of_a_kit(path)
+    for name in (*expected, *others):
+        if not (folder / name).is_file():
+            raise InvalidInput(f"{folder / name} is missing; ask for the kit again")
+
+
+def _entries(folder: Path) -> list[Path]:
+    """Everything in FLARE's folders."""
+    return sorted(
+        path
+        for name in _FOLDERS
+        for path in (folder / name).rglob("*")
+        if not path.is_dir() or path.is_symlink()
+    )
+
+
+def _owner(folder: Path) -> str:
+    """Whose certificate a site's kit holds."""
+    path = folder / "startup" / "client.crt"
+    try:
+        subject = x509.load_pem_x509_certificate(read_bytes(path)).subject
+        return str(subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
+    except (ValueError, IndexError):
+        raise InvalidInput(f"{path} is not a certificate; ask for the kit again") from None
+
+
+def _store_in(folder: Path) -> str:
+    """Where the kit says that FLARE's own server keeps its jobs: a path may differ, no more."""
+    found = _json(folder / "local" / "resources.json")
+    try:
+        store = str(found["snapshot_persistor"]["args"]["storage"]["args"]["root_dir"])
+    except (LookupError, TypeError):
+        return ""
+    return store.removesuffix("/snapshots")
+
+
+def _json(path: Path) -> Any:
+    try:
+        return msgspec.json.decode(read_bytes(path))
+    except (InvalidInput, msgspec.MsgspecError):
+        return None

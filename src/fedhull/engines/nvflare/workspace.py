@@ -1,0 +1,221 @@
+"""What FLARE reads at a participant, all of it written by fedhull.
+
+FLARE runs what its workspace says: components that configuration files name, modules that lie in
+`local/custom`, whatever a log configuration calls. A kit comes from somebody else, so it is not
+that workspace. Each run gets a new one, KIT/flare, with configuration from the installed package;
+of the kit it has certificates, a host name and a port.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from nvflare.fuel.utils.log_utils import default_log_dict
+
+from fedhull.disk import read_bytes, write_bytes, write_json
+from fedhull.engines.nvflare.job import CONTROLLER, EXECUTOR
+from fedhull.errors import InvalidInput
+
+PROJECT = "fedhull"
+ADMIN, ADMIN_FOLDER = "coordinator@fedhull.org", "admin"
+WORKSPACE = "flare"
+SITE_KEYS = ["startup/rootCA.pem", "startup/client.crt", "startup/client.key"]
+SERVER_KEYS = [
+    *("startup/rootCA.pem", "startup/server.crt", "startup/server.key"),
+    *(f"{ADMIN_FOLDER}/{name}" for name in SITE_KEYS),
+]
+SITE_START, SERVER_START = "startup/fed_client.json", "startup/fed_server.json"
+_HEARTBEAT_TIMEOUT = 30
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
+
+# What FLARE administrators may do at a site: send it the study's job and stop it. They may not ship
+# code, look into the site's folders or restart anything there.
+SITE_POLICY = {
+    "format_version": "1.0",
+    "permissions": {
+        "project_admin": {
+            "submit_job": "any",
+            "manage_job": "any",
+            "view": "any",
+            "clone_job": "none",
+            "download_job": "none",
+            "operate": "none",
+            "shell_commands": "none",
+            "byoc": "none",
+        }
+    },
+}
+_SERVER_POLICY = {"format_version": "1.0", "permissions": {"project_admin": "any"}}
+_PARTS = "nvflare.app_common"
+_MANAGER = "resource_managers.gpu_resource_manager.GPUResourceManager"
+
+Configuration = Mapping[str, Mapping[str, Any]]
+
+
+def site_configuration(name: str, host: str, port: int) -> Configuration:
+    """{file: content} of everything that FLARE reads at a site, but keys and certificates."""
+    server = {
+        "name": PROJECT,
+        "service": {"target": f"{host}:{port}", "scheme": "http"},
+        "identity": host,
+    }
+    client = _tls("client") | {"fqsn": name, "is_leaf": True}
+    gpus = {"num_of_gpus": 0, "mem_per_gpu_in_GiB": 0, "expiration_period": 300}
+    components = [
+        _part("resource_manager", _MANAGER, gpus),
+        _part("resource_consumer", "resource_consumers.gpu_resource_consumer.GPUResourceConsumer"),
+        _part("process_launcher", "job_launcher.client_process_launcher.ClientProcessJobLauncher"),
+    ]
+    resources = {
+        "client": {"retry_timeout": 30, "compression": "Gzip"},
+        "allow_log_streaming": False,
+        "components": components,
+    }
+    return {
+        SITE_START: {"format_version": 2, "servers": [server], "client": client},
+        "local/resources.json": _only(EXECUTOR) | resources,
+        "local/authorization.json": SITE_POLICY,
+        "local/log_config.json": default_log_dict,
+    }
+
+
+def server_configuration(host: str, port: int, store: str) -> Configuration:
+    """{file: content} of everything that FLARE reads at the server, but keys and certificates, with
+    the administrator's part in a folder of its own; `store` is where it keeps jobs."""
+    server = _tls("server") | {
+        "name": PROJECT,
+        "service": {"target": f"{host}:{port}", "scheme": "http"},
+        "admin_server": host,
+        "admin_port": port,
+    }
+    snapshots = {
+        "path": f"{_PARTS}.storages.filesystem_storage.FilesystemStorage",
+        "args": {"root_dir": f"{store}/snapshots", "uri_root": "/"},
+    }
+    jobs = {"uri_root": f"{store}/jobs", "job_store_id": "job_store"}
+    components = [
+        _part("job_scheduler", "job_schedulers.job_scheduler.DefaultJobScheduler", {"max_jobs": 4}),
+        {
+            "id": "job_manager",
+            "path": "nvflare.apis.impl.job_def_manager.SimpleJobDefManager",
+            "args": jobs,
+        },
+        _part("job_store", "storages.filesystem_storage.FilesystemStorage"),
+        _part("process_launcher", "job_launcher.server_process_launcher.ServerProcessJobLauncher"),
+    ]
+    resources = {
+        "servers": [
+            {
+                "admin_storage": "transfer",
+                "max_num_clients": 100,
+                "heart_beat_timeout": _HEARTBEAT_TIMEOUT,
+                "admin_timeout": 10.0,
+            }
+        ],
+        "snapshot_persistor": {
+            "path": f"{_PARTS}.state_persistors.storage_state_persistor.StorageStatePersistor",
+            "args": {"uri_root": "/", "storage": snapshots},
+        },
+        "components": components,
+    }
+    admin = {
+        "project_name": PROJECT,
+        "username": ADMIN,
+        "server_identity": host,
+        "scheme": "http",
+        "host": host,
+        "port": port,
+        "connection_security": "mtls",
+        "uid_source": "user_input",
+        "with_file_transfer": True,
+        "upload_dir": "transfer",
+        "download_dir": "transfer",
+        "client_key": "client.key",
+        "client_cert": "client.crt",
+        "ca_cert": "rootCA.pem",
+    }
+    session = {
+        "idle_timeout": 900.0,
+        "login_timeout": 10.0,
+        "with_debug": False,
+        "authenticate_msg_timeout": 2.0,
+        "prompt": "> ",
+    }
+    return {
+        SERVER_START: {"format_version": 2, "servers": [server]},
+        "local/resources.json": _only(CONTROLLER) | resources,
+        "local/authorization.json": _SERVER_POLICY,
+        "local/log_config.json": default_log_dict,
+        f"{ADMIN_FOLDER}/startup/fed_admin.json": {"format_version": 1, "admin": admin},
+        f"{ADMIN_FOLDER}/local/resources.json": {"format_version": 1, "admin": session},
+    }
+
+
+def _tls(owner: str) -> dict[str, Any]:
+    return {
+        "ssl_private_key": f"{owner}.key",
+        "ssl_cert": f"{owner}.crt",
+        "ssl_root_cert": "rootCA.pem",
+        "connection_security": "mtls",
+    }
+
+
+def _only(name: str) -> dict[str, Any]:
+    """A job may name this class, and no other."""
+    return {
+        "format_version": 2,
+        "class_list_enforcement_mode": "enforce",
+        "class_allow_list": [name],
+    }
+
+
+def _part(name: str, path: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    return {"id": name, "path": f"{_PARTS}.{path}", "args": dict(args or {})}
+
+
+def address_in(folder: Path, start: str) -> tuple[str, int]:
+    """Host and port of the server, from a kit: all that is taken from its configuration."""
+    try:
+        content = msgspec.json.decode(read_bytes(folder / start))
+        host, _, port = str(content["servers"][0]["service"]["target"]).rpartition(":")
+        number = int(port)
+    except (InvalidInput, msgspec.MsgspecError, LookupError, TypeError, ValueError):
+        raise InvalidInput(
+            f"{folder / start} is missing or damaged; this kit was not made for NVIDIA FLARE"
+        ) from None
+    if not (_HOST.fullmatch(host) and 0 < number < 65536):
+        raise InvalidInput(
+            f"{folder / start} must name the server as HOST:PORT; ask for the kit again"
+        )
+    return host, number
+
+
+def write_configuration(folder: Path, configuration: Configuration) -> None:
+    """Put FLARE's configuration into a folder."""
+    for name, content in configuration.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        write_json(folder / name, content)
+
+
+@contextmanager
+def fresh_workspace(kit: Path, configuration: Configuration, keys: list[str]) -> Iterator[Path]:
+    """A workspace for one run, with nothing in it but what is given here. Afterwards FLARE's own
+    logs are left in it, and no keys."""
+    folder = kit / WORKSPACE
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink()
+    elif folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(mode=0o700)
+    write_configuration(folder, configuration)
+    for name in keys:
+        write_bytes(folder / name, read_bytes(kit / name), mode=0o600)
+    try:
+        yield folder
+    finally:
+        for name in keys:
+            (folder / name).unlink(missing_ok=True)
