@@ -59,12 +59,12 @@ def _peel(tree: BoxTree, order: np.ndarray, size: int) -> np.ndarray:  # pragma:
         if groups[i] >= 0:
             continue
         groups[i] = group
-        take_out(tree, place_of[i])
+        take_out(tree, int(place_of[i]))
         if size > 1:
             nearest(tree, tree.points[place_of[i]], found, away)
         for place in found:
             groups[tree.number[place]] = group
-            take_out(tree, place)
+            take_out(tree, int(place))
         left -= size
         group += 1
     for i in range(n):
