@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import seeds
+from strategies import adversarial_discs, seeds
 
 import fedhull
 from fedhull.disc.centroid import centroid
@@ -21,7 +21,7 @@ def kept(guard, x, y):
     return np.array([tuple(point) in left for point in x.tolist()])
 
 
-GUARDS = ["none", "edit", "trim:0.1", "edit+trim:0.5", "trim:0.9"]
+GUARDS = ["none", "edit", "trim:0.1", "edit+trim:0.5", "trim:0.9", "edit+trim:0.1+group:5"]
 
 
 @given(seeds, st.sampled_from(GUARDS), st.integers(2, 60))
@@ -31,7 +31,7 @@ def test_no_class_is_emptied(seed, guard, n):
     y = rng.integers(0, 4, n)
     guarded = Guard.parse(guard).apply(x, y)
     assert set(guarded.y.tolist()) == set(y.tolist())
-    assert (guarded.cells == 1).all()
+    assert ((guarded.cells == 1) | ("group" in guard)).all()
 
 
 def test_none_keeps_all_and_trim_drops_the_given_share():
@@ -80,10 +80,10 @@ def test_guarded_hulls_overlap_less():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "must be one of edit, trim"),
-        ("both", "must be one of edit, trim"),
+        ("", "must be one of edit, group, trim"),
+        ("both", "must be one of edit, group, trim"),
         ("edit+trin:0.1", "did you mean 'trim'"),
-        ("edit+none", "must be one of edit, trim"),
+        ("edit+none", "must be one of edit, group, trim"),
         ("edit:1", "edit takes no argument, got '1'"),
         ("trim", "0 ≤ F < 1, as in trim:0.02, got None"),
         ("trim:", "got ''"),
@@ -91,6 +91,10 @@ def test_guarded_hulls_overlap_less():
         ("trim:-1", "got '-1'"),
         ("trim:nan", "got 'nan'"),
         ("trim:x", "got 'x'"),
+        ("group", "a whole number K ≥ 1, as in group:5, got None"),
+        ("group:0", "got '0'"),
+        ("group:-5", "got '-5'"),
+        ("group:2.5", "got '2.5'"),
     ],
 )
 def test_an_unknown_guard_is_refused(text, words):
@@ -109,6 +113,7 @@ def test_an_unknown_guard_is_refused(text, words):
         ("trim:1e-5", "trim:0.00001"),
         ("trim:0", "trim:0"),
         ("trim:0.1+edit", "trim:0.1+edit"),
+        ("edit+group:05", "edit+group:5"),
     ],
 )
 def test_a_guard_is_equal_by_its_parts_and_written_in_one_way(text, canonical):
@@ -165,6 +170,65 @@ def test_a_function_guards_and_may_make_points_of_its_own():
 def test_a_part_is_held_to_its_contract(part, words):
     with pytest.raises(InvalidInput, match=words):
         Guard.of(part).apply(np.array([[0.1, 0.0], [0.2, 0.0]]), np.array([0, 1]))
+
+
+@given(adversarial_discs(), st.integers(1, 7), seeds)
+def test_whatever_is_grouped_is_the_mean_of_enough_cells(drawn, size, seed):
+    k, x = drawn
+    y = np.random.default_rng(seed).choice(["a", "b", "c"], len(x))
+    _, labels, cells = Guard.parse(f"group:{size}").apply(x, y, k)
+    for label, held in zip(*np.unique(y, return_counts=True), strict=True):
+        mine = cells[labels == label]
+        assert mine.sum() == held
+        assert mine.min() >= min(size, held)
+        assert (mine[:-1] == size).all()
+
+
+@given(adversarial_discs(), st.integers(2, 7), seeds)
+def test_a_grouping_guard_does_not_look_at_the_order_of_rows(drawn, size, seed):
+    k, x = drawn
+    rng = np.random.default_rng(seed)
+    y, turned = rng.integers(0, 3, len(x)), rng.permutation(len(x))
+    guard = Guard.parse(f"group:{size}")
+    for first, second in zip(
+        guard.apply(x, y, k), guard.apply(x[turned], y[turned], k), strict=True
+    ):
+        assert (first == second).all()
+
+
+def test_a_class_of_few_cells_is_one_group_and_cells_add_up():
+    x, y = fedhull.sample_uniform(49, 0.9, seed=0), np.repeat([0, 1, 2], [40, 6, 3])
+    guarded = Guard.parse("group:5").apply(x, y)
+    assert guarded.cells[guarded.y == 0].tolist() == [5] * 8
+    assert guarded.cells[guarded.y != 0].tolist() == [6, 3]
+    np.testing.assert_allclose(guarded.x[-1], centroid(x[-3:]), rtol=1e-12)
+    twice = Guard.parse("group:5+group:3").apply(x, y)
+    assert twice.cells[twice.y == 0].tolist() == [15, 25]
+
+
+def test_points_that_stand_for_more_cells_weigh_more():
+    x = fedhull.sample_uniform(40, 0.9, seed=0)
+    guarded = Guard.parse("group:3+group:40").apply(x, np.zeros(40))
+    by_cells = Guard.parse("group:3").apply(x, np.zeros(40))
+    np.testing.assert_allclose(guarded.x[0], centroid(by_cells.x, by_cells.cells), rtol=1e-12)
+
+
+@given(seeds, st.integers(3, 6))
+def test_a_grouped_hull_lies_inside_the_hull_of_the_cells(seed, size):
+    x = fedhull.sample_uniform(60, 0.95, seed=seed)
+    grouped = Guard.parse(f"group:{size}").apply(x, np.zeros(60)).x
+    assert (fedhull.minimal_hull(np.vstack((x, grouped))) < 60).all()
+
+
+@pytest.mark.parametrize("gap", [1e-6, 1e-9, 1e-12])
+def test_tight_classes_at_the_rim_are_grouped(gap):
+    rng = np.random.default_rng(0)
+    angle, radius = gap * rng.standard_normal(60), 1 - gap * rng.uniform(1, 2, 60)
+    x = radius[:, None] * np.column_stack((np.cos(angle), np.sin(angle)))
+    guarded = Guard.parse("group:5").apply(x, np.zeros(60))
+    assert guarded.cells.tolist() == [5] * 12
+    apart = fedhull.distance(guarded.x[:, None], x[None])
+    assert apart.min(axis=1).max() < 2.0
 
 
 @pytest.mark.parametrize("gap", [1e-6, 1e-9, 1e-12])

@@ -2,14 +2,15 @@
 
 A hull is made of outliers. *Edit* drops the points that the client's own classifier gets wrong,
 *trim* the outermost few of each class. Fewer identifiable points leave, and the hulls of different
-classes overlap less.
+classes overlap less. *Group* replaces the points of each class by centroids of several: what is
+then sent is no cell's own position.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from fedhull.disc.centroid import centroid
+from fedhull.disc.centroid import centroid, centroids
 from fedhull.disc.maps import distance
 from fedhull.errors import InvalidInput
 
@@ -60,6 +61,40 @@ class Trim:
         return f"trim:{np.format_float_positional(self.share, trim='-')}"
 
 
+@dataclass(frozen=True)
+class Group:
+    """Put the points of each class into disjoint groups of at least `size`, outermost first, and
+    replace each group by its centroid on the hyperboloid.
+
+    A class with fewer than twice as many points is one group, however few they are. Where points
+    already stand for several cells, they weigh as much, and the cells of a group add up.
+    """
+
+    size: int
+
+    def __call__(self, x: np.ndarray, y: np.ndarray, cells: np.ndarray, curvature: float) -> Triple:
+        """The centroids, class after class, each class's outermost first."""
+        # slow to import, and not needed where a guard is only named
+        from fedhull.disc.microaggregation import microaggregate
+
+        labels, of_label = np.unique(y, return_inverse=True)
+        # sums are rounded in the order of rows, which must not matter
+        order = np.lexsort((cells, *x.T, of_label))
+        x, of_label, cells = x[order], of_label[order], cells[order]
+        groups, owners = np.empty(len(x), dtype=np.int64), np.empty(0, dtype=np.int64)
+        for number in range(len(labels)):
+            members = of_label == number
+            found = microaggregate(x[members], self.size, curvature, cells[members])
+            groups[members] = len(owners) + found
+            owners = np.append(owners, np.full(found.max() + 1, number))
+        behind = np.zeros(len(owners), dtype=cells.dtype)
+        np.add.at(behind, groups, cells)
+        return centroids(x, groups, cells, curvature), labels[owners], behind
+
+    def __str__(self) -> str:
+        return f"group:{self.size}"
+
+
 def make_edit(argument: str | None) -> Edit:
     """The part ``edit``, which takes no argument."""
     if argument is not None:
@@ -83,6 +118,24 @@ def make_trim(argument: str | None) -> Trim:
             f"{argument!r}"
         )
     return Trim(share)
+
+
+def make_group(argument: str | None) -> Group:
+    """The part ``group:K``.
+
+    >>> make_group("5")
+    Group(size=5)
+    """
+    try:
+        size = int(argument or "")
+    except ValueError:
+        size = 0
+    if size < 1:
+        raise InvalidInput(
+            f"group needs how many cells to put together, a whole number K ≥ 1, as in group:5, got "
+            f"{argument!r}"
+        )
+    return Group(size)
 
 
 def outermost(points: np.ndarray, n: int, curvature: float) -> np.ndarray:
