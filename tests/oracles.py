@@ -87,5 +87,16 @@ def reference_centroid(points: np.ndarray, weights: np.ndarray, curvature: float
         return [s / (time + norm) for s in space]
 
 
+def reference_busemann(point: np.ndarray, direction: np.ndarray, curvature: float) -> mpmath.mpf:
+    """log((1−k‖x‖²)/‖√k·x−ω‖²), ω being the direction at length one, with 60 digits."""
+    with mpmath.workdps(60):
+        k = mpmath.mpf(float(curvature))
+        x = [mpmath.mpf(v) for v in point.tolist()]
+        w = [mpmath.mpf(v) for v in direction.tolist()]
+        norm = mpmath.sqrt(mpmath.fdot(w, w))
+        away = [mpmath.sqrt(k) * a - b / norm for a, b in zip(x, w, strict=True)]
+        return mpmath.log((1 - k * mpmath.fdot(x, x)) / mpmath.fdot(away, away))
+
+
 def largest_prime_below(bound: int) -> int:
     return next(n for n in range(bound - 1, 1, -1) if flint.fmpz(n).is_prime())

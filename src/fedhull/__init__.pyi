@@ -36,6 +36,7 @@ from .embed.embedder import load_embedder
 from .embed.neighbours import NeighbourEmbedder
 from .embed.tree import TreeEmbedder, embed_tree
 from .errors import FedhullError
+from .learn.features import HorocycleFeatures
 from .learn.hard_margin import HardMarginGeodesic
 from .learn.lorentz import LorentzClassifier
 from .learn.model import load_model, save_model
@@ -59,6 +60,7 @@ __all__ = [
     "EqualAreaQuantizer",
     "FedhullError",
     "HardMarginGeodesic",
+    "HorocycleFeatures",
     "HullStream",
     "Isometry",
     "LorentzClassifier",

@@ -17,7 +17,7 @@ def rim_gap(points: np.ndarray, curvature: float) -> np.ndarray:
     0.9999999999995453
     """
     squares, errors = square_norm(points)
-    scaled, scaling_error = _two_product(squares, np.asarray(curvature))
+    scaled, scaling_error = two_product(squares, np.asarray(curvature))
     gap, gap_error = _two_sum(1.0, -scaled)
     return gap + (gap_error - (scaling_error + curvature * errors))
 
@@ -27,7 +27,7 @@ def square_norm(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     squares = np.zeros(points.shape[:-1])
     errors = np.zeros(points.shape[:-1])
     for axis in range(points.shape[-1]):
-        square, product_error = _two_product(points[..., axis], points[..., axis])
+        square, product_error = two_product(points[..., axis], points[..., axis])
         squares, sum_error = _two_sum(squares, square)
         errors = errors + (sum_error + product_error)
     return squares, errors
@@ -47,7 +47,7 @@ def _two_sum(a: np.ndarray | float, b: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return total, (a - (total - shadow)) + (b - shadow)
 
 
-def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """a · b as a rounded product and its exact rounding error."""
     product = a * b
     a_high, a_low = _split(a)

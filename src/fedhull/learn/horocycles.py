@@ -1,0 +1,130 @@
+"""Horocycle features: bounded, smooth functions on the ball in which linear models do well.
+
+Seen from a direction ω of the sphere, the ball is filled with horocycles, the spheres that touch
+its rim at ω. The Busemann function says on which of them a point lies, as a signed distance from
+the one through the origin, positive towards ω:
+
+    B_ω(x) = log((1−k‖x‖²) / ‖√k·x−ω‖²).
+
+It is what ⟨ω, x⟩ is in flat space: its level sets are orthogonal to all geodesics that end at ω,
+and the waves exp(((d−1)/2 + iλ)·B_ω) are eigenfunctions of the Laplacian, as exp(iλ⟨ω, x⟩) are
+there. Averaged over ω, the product of such a wave at x and its conjugate at y depends on the
+distance of x and y alone, so a random draw of ω and λ stands for a kernel (Rahimi and Recht, 2007,
+in flat space; Yu and De Sa, "Random Laplacian features for learning with hyperbolic space", ICLR
+2023, in this one). The amplitude exp((d−1)/2·B_ω) is left out here: linear models do without it,
+and it grows without bound at the rim. What is left of the real part, with a phase b,
+
+    φ(x) = cos(λ·B_ω(x) + b),
+
+lies in [−1, 1], so that a cell adds at most 1 to any sum of features, wherever it lies.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedhull.disc.points import as_ball_points, check_curvature
+from fedhull.disc.rim import square_norm, two_product
+from fedhull.errors import InvalidInput
+
+# So many features are worked out at once: their temporary arrays stay in the processor's cache.
+_AT_ONCE = 1 << 16
+
+
+class Horocycles(NamedTuple):
+    """Which features: directions (D, d), frequencies λ (D,) and phases b (D,)."""
+
+    directions: np.ndarray
+    frequencies: np.ndarray
+    phases: np.ndarray
+
+
+def draw_horocycles(
+    n_features: int, dimension: int, scales: tuple[float, ...], seed: int
+) -> Horocycles:
+    """The features that settings and a seed stand for."""
+    if not isinstance(n_features, int | np.integer) or n_features < 1:
+        raise InvalidInput(f"n_features must be a whole number ≥ 1, got {n_features!r}; try 128")
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidInput(f"seed must be a whole number ≥ 0, got {seed!r}; try 0")
+    widths = np.atleast_1d(np.asarray(scales, dtype=np.float64))
+    if widths.ndim != 1 or not len(widths) or not (np.isfinite(widths) & (widths > 0.0)).all():
+        raise InvalidInput(f"scales must be numbers > 0, got {scales!r}; try (1.0, 3.0)")
+    stream = np.random.PCG64(int(seed))
+    frequencies = np.abs(_normal(stream, n_features)) * np.resize(widths, n_features)
+    phases = 2.0 * np.pi * _uniform(stream, n_features)
+    if dimension == 2:
+        angles = 2.0 * np.pi * np.arange(n_features) / n_features
+        directions = np.column_stack((np.cos(angles), np.sin(angles)))
+    else:
+        directions = _normal(stream, n_features * dimension).reshape(n_features, dimension)
+        directions /= np.hypot.reduce(directions, axis=1)[:, None]
+    return Horocycles(directions, frequencies, phases)
+
+
+def horocycle_features(points: Any, drawn: Horocycles, curvature: float) -> np.ndarray:
+    """cos(λ·B_ω(x) + b), shape (n, D), for points (n, d)."""
+    k = check_curvature(curvature)
+    x, gap = as_ball_points(points, k)
+    features = np.empty((len(x), len(drawn.phases)))
+    rows = max(1, _AT_ONCE // len(drawn.phases))
+    for begin in range(0, len(x), rows):
+        part = slice(begin, begin + rows)
+        chunk = _busemann(x[part], gap[part], drawn.directions, k)
+        chunk *= drawn.frequencies
+        chunk += drawn.phases
+        np.cos(chunk, out=features[part])
+    return features
+
+
+def busemann(points: Any, directions: Any, curvature: float = 1.0) -> np.ndarray:
+    """B_ω(x) = log((1−k‖x‖²) / ‖√k·x−ω‖²), shape (n, D), for points (n, d) and directions (D, d),
+    each of which stands for the point of the sphere to which it points.
+
+    >>> busemann([[0.5, 0.0]], [[1.0, 0.0], [-1.0, 0.0]]) / np.log(3.0)
+    array([[ 1., -1.]])
+    """
+    k = check_curvature(curvature)
+    x, gap = as_ball_points(points, k)
+    return _busemann(x, gap, np.asarray(directions, dtype=np.float64), k)
+
+
+def _busemann(x: np.ndarray, gap: np.ndarray, directions: np.ndarray, k: float) -> np.ndarray:
+    """log(gap / ‖√k·x−ω‖²). Near ω the difference cancels, so both sides carry a second float."""
+    scaled, scaled_rest = _times_root(x, k)
+    # ω is the direction at length one: (1 − δ/2)·direction, δ being what its square has too much
+    square, error = square_norm(directions)
+    rest = directions * (0.5 * ((square - 1.0) + error))[:, None]
+    total = np.zeros((len(x), len(directions)))
+    away = np.empty_like(total)
+    for axis in range(x.shape[1]):
+        np.subtract.outer(scaled[:, axis], directions[:, axis], out=away)
+        away += rest[:, axis]
+        if k != 1.0:
+            away += scaled_rest[:, axis, None]
+        away *= away
+        total += away
+    # ‖√k·x−ω‖ ≥ 1−√k‖x‖ ≥ gap/2 is true of all points and keeps the quotient finite
+    np.maximum(total, (0.25 * gap * gap)[:, None], out=total)
+    np.divide(gap[:, None], total, out=total)
+    return np.log(total, out=total)
+
+
+def _times_root(x: np.ndarray, k: float) -> tuple[np.ndarray, np.ndarray]:
+    """√k·x as a float and what that leaves out."""
+    root = np.sqrt(k)
+    square, error = two_product(root, root)
+    root_rest = ((k - square) - error) / (2.0 * root)
+    product, product_rest = two_product(x, root)
+    return product, product_rest + root_rest * x
+
+
+def _uniform(stream: np.random.PCG64, n: int) -> np.ndarray:
+    """n numbers in [0, 1) from the stream's next n words."""
+    return (np.asarray(stream.random_raw(n), dtype=np.uint64) >> np.uint64(11)) * 2.0**-53
+
+
+def _normal(stream: np.random.PCG64, n: int) -> np.ndarray:
+    """n normal numbers from the stream's next 2n words, by the method of Box and Muller."""
+    pairs = _uniform(stream, 2 * n).reshape(n, 2)
+    return np.sqrt(-2.0 * np.log1p(-pairs[:, 0])) * np.cos(2.0 * np.pi * pairs[:, 1])
