@@ -97,7 +97,7 @@ def _published(raw: bytes) -> Content:
 def _decoded(raw: bytes, name: str) -> Any:
     try:
         return msgspec.json.decode(raw)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise InvalidInput(f"{name} cannot be read as a model: it is not JSON") from None
 
 
