@@ -11,6 +11,7 @@ from fedhull.disk import read_bytes, write_json
 from fedhull.errors import InvalidInput
 from fedhull.learn.classifiers import CLASSIFIERS
 from fedhull.learn.content import FORMAT, KIND, VERSION, Content
+from fedhull.text import shortened
 
 _PUBLISHED = "the published model"
 # where keys stand in a file, whatever the classifier has in between
@@ -88,7 +89,9 @@ def named_model(published: bytes, names: Mapping[int, Any]) -> Any:
 def _published(raw: bytes) -> Content:
     content = _checked(_decoded(raw, _PUBLISHED), _PUBLISHED)
     if not all(isinstance(number, int) for number in content.classes):
-        raise InvalidInput(f"{_PUBLISHED} must number its classes, got {content.classes[0]!r}")
+        raise InvalidInput(
+            f"{_PUBLISHED} must number its classes, got {shortened(content.classes[0])}"
+        )
     if len(set(content.classes)) < len(content.classes):
         raise InvalidInput(f"{_PUBLISHED} must give its classes different numbers")
     return content
@@ -108,14 +111,14 @@ def _checked(content: Any, name: str) -> Content:
         raise InvalidInput(f"{name} is not a fedhull model")
     if content.get("version") != VERSION:
         raise InvalidInput(
-            f"{name} has version {content.get('version')!r} of the format, but this fedhull reads "
-            f"version {VERSION}"
+            f"{name} has version {shortened(content.get('version'))} of the format, but this "
+            f"fedhull reads version {VERSION}"
         )
     kind = content.get(KIND)
     if kind not in CLASSIFIERS.names:
         raise InvalidInput(
-            f"{name} has a {KIND} that is not installed here, {kind!r}; it must be one of "
-            f"{', '.join(CLASSIFIERS.names)}"
+            f"{name} has a {KIND} that is not installed here, {shortened(kind)}; it must be one "
+            f"of {', '.join(CLASSIFIERS.names)}"
         )
     try:
         checked: Content = msgspec.convert(content, CLASSIFIERS[kind].Content)

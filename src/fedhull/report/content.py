@@ -16,8 +16,10 @@ from fedhull.disc.hull import minimal_hull
 from fedhull.disc.points import check_curvature
 from fedhull.disc.quantize import Quantizer
 from fedhull.errors import InvalidInput
+from fedhull.text import shortened
 
 VERSION = 1
+_LARGEST = 2**53
 
 
 class _Part(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -330,14 +332,25 @@ def page_from_json(content: Any, name: str) -> AnyPage:
     if found != VERSION:
         raise InvalidInput(
             f"{name} holds no report that this fedhull can show: version {VERSION} is needed, "
-            f"got {found!r}; run the study or simulation again"
+            f"got {shortened(found)}; run the study or simulation again"
         )
     try:
         # a page can hold neither NaN nor halves of characters
         json.dumps(content, allow_nan=False, ensure_ascii=False).encode()
+        _check_whole_numbers(content)
         return msgspec.convert(content, AnyPage)
     except (msgspec.ValidationError, ValueError, RecursionError) as problem:
         raise InvalidInput(f"the report in {name} is damaged: {problem}") from None
+
+
+def _check_whole_numbers(content: Any) -> None:
+    """Raise InvalidInput for a number that a page would round: larger ones are written out."""
+    inner = content.values() if isinstance(content, dict) else content
+    if isinstance(content, int) and abs(content) > _LARGEST:
+        raise InvalidInput(f"whole numbers must be at most 2^53, got {shortened(content)}")
+    if isinstance(content, dict | list):
+        for value in inner:
+            _check_whole_numbers(value)
 
 
 def around(bins: Sequence[int], quantizer: Quantizer) -> list[int]:
