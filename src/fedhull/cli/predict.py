@@ -30,6 +30,11 @@ def predict(
 
     classifier = load_model(model)
     points = _points_for(model, classifier.encoder_, data, label, encoder)
+    if points.shape[1] != classifier.n_features_in_:
+        raise InvalidInput(
+            f"{data} has points of {points.shape[1]} coordinates, but {model} is for "
+            f"{classifier.n_features_in_}; is there a column that is neither coordinate nor label?"
+        )
     predicted = classifier.predict(points).tolist()
     if json:
         print_json({"classes": predicted})

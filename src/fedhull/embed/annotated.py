@@ -1,8 +1,10 @@
 """What an AnnData object holds, as embedders take it."""
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from fedhull.disc.align import Alignment
 from fedhull.embed.cells import Cells
@@ -24,6 +26,8 @@ def cells_of(adata: "AnnData", layer: str | None = None, use_rep: str | None = N
     if layer is None and adata.X is None:
         raise InvalidInput("there is no X; name a layer (--layer), or a representation (--use-rep)")
     x = adata.X if layer is None else part_of(adata.layers, layer, "layers")
+    if issparse(x):
+        _check_sparse(x)
     return Cells(x, [str(name) for name in adata.var_names])
 
 
@@ -54,6 +58,17 @@ def record_alignment(
 def column_of(adata: "AnnData", name: str) -> np.ndarray:
     """A column of obs, as words."""
     return np.asarray(part_of(adata.obs, name, "obs")).astype(str)
+
+
+def _check_sparse(x: Any) -> None:
+    """Raise InvalidInput if a matrix points outside itself: SciPy's loops would follow."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            x.check_format(full_check=True)
+        # SciPy warns, or fails in its own ways, where parts of a matrix do not go together
+        except Exception as problem:
+            raise InvalidInput(f"the matrix of cells is damaged: {problem}") from None
 
 
 def part_of(table: Any, name: str, words: str) -> Any:

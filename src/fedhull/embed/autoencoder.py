@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from fedhull.disc.points import check_curvature
 from fedhull.embed.cells import Cells, Preparation
 from fedhull.embed.embedder import CellEmbedder
 from fedhull.embed.network import (
@@ -25,6 +26,7 @@ from fedhull.embed.network import (
     encode,
     initial_weights,
 )
+from fedhull.embed.stored import divisors, numbers, settings_as
 from fedhull.embed.training import epochs_for, train
 from fedhull.errors import InvalidInput
 from fedhull.progress import Report, ignore
@@ -126,13 +128,22 @@ class AutoencoderEmbedder(Settings, CellEmbedder):
     def from_state(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         """The embedder of a state, ready to place cells or to be trained further."""
         rest = dict(settings)
-        preparation = Preparation(rest.pop("genes"), rest.pop("prepared_counts"))
-        classes = rest.pop("classes")
-        weights = dict(arrays)
-        scaling = Scaling(weights.pop(_MEAN), weights.pop(_SCALE))
-        if scaling.mean.shape != scaling.scale.shape or len(scaling.mean) != len(preparation.genes):
-            raise InvalidInput(f"the scaling must cover {len(preparation.genes)} genes")
-        return cls(**rest)._begin(preparation, scaling, classes)._take(weights)
+        made = {"genes": rest.pop("genes"), "counts": rest.pop("prepared_counts")}
+        preparation = settings_as(Preparation, made)
+        classes = settings_as(list[str], rest.pop("classes"))
+        kept = settings_as(Settings, rest)
+        genes = len(preparation.genes)
+        scaling = Scaling(numbers(arrays, _MEAN, genes), divisors(arrays, _SCALE, genes))
+        weights = {key: array for key, array in arrays.items() if key not in (_MEAN, _SCALE)}
+        for key, array in weights.items():
+            numbers(weights, key, *array.shape)
+        # before weights of these sizes are made, to be replaced by those of the file
+        numbers(weights, "encoder_hidden", genes, kept.hidden)
+        if classes:
+            numbers(weights, "label_bias", len(classes))
+        if kept.learn_curvature:
+            check_curvature(float(np.exp(np.clip(numbers(weights, "log_curvature"), -500, 500))))
+        return cls(**vars(kept))._begin(preparation, scaling, classes)._take(weights)
 
     def _begin(self, preparation: Preparation, scaling: Scaling, classes: list[str]) -> Self:
         self.preparation, self.scaling, self.classes = preparation, scaling, classes

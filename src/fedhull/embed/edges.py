@@ -11,6 +11,8 @@ import numpy as np
 from fedhull.errors import InvalidInput
 
 Edge = tuple[Hashable, Hashable] | tuple[Hashable, Hashable, float]
+# Beyond this and its inverse, sums of weights are no longer exact to any digit.
+_LIGHTEST = 1e-100
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
@@ -104,7 +106,10 @@ def read_edges(path: str | Path) -> list[Edge]:
     except UnicodeDecodeError:
         raise InvalidInput(f"{path} cannot be read: it is not UTF-8 text") from None
     reader = csv.reader(text.splitlines(), delimiter=_DELIMITERS[path.suffix])
-    rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+    try:
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+    except csv.Error as problem:
+        raise InvalidInput(f"{path} cannot be read: {problem} in line {reader.line_num}") from None
     rows = [(line, row) for line, row in rows if any(row)]
     if rows and _is_heading(rows[0][1], [row for _, row in rows[1:]]):
         rows = rows[1:]
@@ -155,9 +160,10 @@ def _checked(edge: Edge) -> tuple[Hashable, Hashable, float]:
         raise InvalidInput(
             f"edges must form a tree, but {child!r} is its own parent; drop that edge"
         )
-    if weight is None or not 0.0 < weight < float("inf"):
+    if weight is None or not _LIGHTEST <= weight <= 1.0 / _LIGHTEST:
         raise InvalidInput(
-            f"weights of edges must be numbers > 0, got {edge[-1]!r} from {child!r} to {parent!r}"
+            f"weights of edges must be numbers > 0, between {_LIGHTEST:g} and {1 / _LIGHTEST:g}, "
+            f"got {edge[-1]!r} from {child!r} to {parent!r}"
         )
     return child, parent, weight
 

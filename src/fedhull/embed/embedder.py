@@ -8,16 +8,17 @@ stand in a study.
 import hashlib
 import io
 import json
-import zipfile
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from fedhull.arrays import read_arrays
 from fedhull.disk import write_bytes
 from fedhull.embed.cells import Cells, Preparation
 from fedhull.errors import InvalidInput
 from fedhull.progress import Report, ignore
+from fedhull.text import shortened
 
 FORMAT, VERSION = "fedhull-embedder", 1
 _HEADER = "header"
@@ -108,20 +109,24 @@ def embedder_from_bytes(content: bytes, name: str = "the embedder") -> Embedder:
     from fedhull.embed.methods import EMBEDDERS
 
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file}
+        arrays = read_arrays(content, name)
         header = json.loads(str(arrays.pop(_HEADER)))
-    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile):
+    except InvalidInput as problem:
+        raise InvalidInput(f"{name} is not a fedhull embedder: {problem}") from None
+    except (ValueError, KeyError, RecursionError):
         raise InvalidInput(f"{name} is not a fedhull embedder") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise InvalidInput(f"{name} is not a fedhull embedder")
     if header.get("version") != VERSION or header.get("method") not in EMBEDDERS.names:
         raise InvalidInput(
             f"{name} was made by another version of fedhull: it has version "
-            f"{header.get('version')!r} and method {header.get('method')!r}"
+            f"{shortened(header.get('version'))} and method {shortened(header.get('method'))}"
         )
     try:
         made = EMBEDDERS[header["method"]].from_state(header["settings"], arrays)
-    except (KeyError, TypeError, ValueError) as problem:
+    except InvalidInput as problem:
+        raise InvalidInput(f"{name} is damaged: {problem}") from None
+    # embedders may come from anywhere, and so may what they raise
+    except Exception as problem:
         raise InvalidInput(f"{name} is damaged: {problem!r} in its content") from None
     return made

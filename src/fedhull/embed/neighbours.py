@@ -15,10 +15,12 @@ from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
 from fedhull.disc.centroid import centroid, centroids
+from fedhull.disc.points import as_ball_points, check_curvature
 from fedhull.embed.cells import Cells, Preparation
 from fedhull.embed.embedder import CellEmbedder
 from fedhull.embed.graph import accessibility, small_groups
 from fedhull.embed.layout import layout
+from fedhull.embed.stored import divisors, numbers, settings_as
 from fedhull.errors import InvalidInput
 from fedhull.progress import Report, ignore
 
@@ -127,12 +129,33 @@ class NeighbourEmbedder(CellEmbedder):
     @classmethod
     def from_state(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         """The inverse of `state`."""
-        made = cls(**{name: settings[name] for name in _SETTINGS})
-        made.supervised = settings["supervised"]
-        made.preparation = msgspec.convert(settings["preparation"], Preparation)
-        for name in _ARRAYS:
-            setattr(made, name, arrays[name])
+        kept = settings_as(_Kept, settings)
+        made = cls(**{name: getattr(kept, name) for name in _SETTINGS})
+        made.supervised, made.preparation = kept.supervised, kept.preparation
+        check_curvature(made.curvature)
+        genes = len(made.preparation.genes)
+        made.mean = numbers(arrays, "mean", genes)
+        made.deviation = divisors(arrays, "deviation", genes)
+        made.components = numbers(arrays, "components", None, genes)
+        made.anchors = numbers(arrays, "anchors", None, len(made.components))
+        made.places = numbers(arrays, "places", len(made.anchors), 2)
+        as_ball_points(made.places, 1.0, "places of anchors")
         return made
+
+
+class _Kept(msgspec.Struct):
+    """The settings in a file, and their types."""
+
+    curvature: float
+    n_genes: int
+    n_components: int
+    n_neighbors: int
+    max_cells: int
+    steps: int
+    seed: int
+    counts: bool | None
+    supervised: bool
+    preparation: Preparation
 
 
 _ARRAYS = ("mean", "deviation", "components", "anchors", "places")

@@ -16,14 +16,16 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
+import msgspec
 import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
 from fedhull.disc.maps import mobius_add, pairwise_distance
-from fedhull.disc.points import check_curvature, check_positive
+from fedhull.disc.points import as_ball_points, check_curvature, check_positive
 from fedhull.embed.edges import Edge, Rooted, rooted
 from fedhull.embed.embedder import Embedder
+from fedhull.embed.stored import numbers, settings_as
 from fedhull.errors import InvalidInput
 
 # The farthest node is put at ‖x‖√k = 1 − 1e-9 at most, where floats still know its place to 1e-7.
@@ -160,11 +162,22 @@ class TreeEmbedder(Embedder):
     @classmethod
     def from_state(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         """The fitted embedder of a state."""
-        made = cls(**settings)
-        made.names, made.points = arrays["names"], arrays["points"]
-        if made.names.dtype.kind != "U" or made.points.shape != (len(made.names), 2):
-            raise ValueError("names and points that do not belong together")
+        kept = settings_as(_Kept, settings)
+        made = cls(kept.root, kept.edge_length, check_curvature(kept.curvature))
+        made.names = arrays["names"]
+        if made.names.dtype.kind != "U" or made.names.ndim != 1:
+            raise InvalidInput("its array 'names' must be a list of names")
+        made.points = numbers(arrays, "points", len(made.names), 2)
+        as_ball_points(made.points, made.curvature)
         return made
+
+
+class _Kept(msgspec.Struct):
+    """The settings in a file, and their types."""
+
+    root: str | None
+    edge_length: float | None
+    curvature: float
 
 
 def _enough(tree: Rooted) -> float:
@@ -237,5 +250,6 @@ def _distortion(tree: Rooted, points: np.ndarray, length: float, k: float) -> tu
     in_tree = dijkstra(graph, directed=False, indices=chosen)
     in_disc = pairwise_distance(points[chosen], points, k)
     others = chosen[:, None] != np.arange(n)
-    ratio = length * in_tree[others] / in_disc[others]
+    with np.errstate(divide="ignore"):  # nodes that no float can tell apart: infinitely distorted
+        ratio = length * in_tree[others] / in_disc[others]
     return float(ratio.max()), float(ratio.mean())

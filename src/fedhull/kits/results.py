@@ -56,7 +56,7 @@ def write_report(result: Path, out: Path | None = None) -> Path:
         result = result / RESULT
     try:
         content = json.loads(read_text(result))
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise InvalidInput(f"{result} is not JSON; name a result file of fedhull") from None
     page = page_from_json(content.get("report") if isinstance(content, dict) else None, str(result))
     out = out or result.with_name(REPORT)

@@ -12,6 +12,8 @@ FORMAT: Final = "fedhull-model"
 VERSION: Final = 1
 KIND: Final = "kind"
 
+_LARGEST = 1e100
+
 Table = list[list[float]]
 
 
@@ -62,5 +64,6 @@ def check_shape(values: Any, name: str, *shape: int) -> None:
         raise InvalidInput(f"{name} must have shape {shape}, but its rows differ") from None
     if array.shape != shape:
         raise InvalidInput(f"{name} must have shape {shape}, got {array.shape}")
-    if not np.isfinite(array).all():
-        raise InvalidInput(f"{name} must be finite numbers")
+    # no fit gives larger numbers, and with these no sum or product overflows
+    if not (np.abs(array) <= _LARGEST).all():
+        raise InvalidInput(f"{name} must be finite numbers, up to {_LARGEST:g}")

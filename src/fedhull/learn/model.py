@@ -10,6 +10,7 @@ from fedhull.disk import read_bytes, write_json
 from fedhull.errors import InvalidInput
 from fedhull.learn.classifiers import CLASSIFIERS
 from fedhull.learn.content import FORMAT, KIND, VERSION, Content
+from fedhull.text import shortened
 
 _PUBLISHED = "the published model"
 # where keys stand in a file, whatever the classifier has in between
@@ -58,7 +59,9 @@ def published_model(raw: bytes) -> Any:
     """The classifier that a server has published: its classes are different numbers."""
     content = _checked(_decoded(raw, _PUBLISHED), _PUBLISHED)
     if not all(isinstance(number, int) for number in content.classes):
-        raise InvalidInput(f"{_PUBLISHED} must number its classes, got {content.classes[0]!r}")
+        raise InvalidInput(
+            f"{_PUBLISHED} must number its classes, got {shortened(content.classes[0])}"
+        )
     if len(set(content.classes)) < len(content.classes):
         raise InvalidInput(f"{_PUBLISHED} must give its classes different numbers")
     return _classifier(content, _PUBLISHED)
@@ -67,7 +70,7 @@ def published_model(raw: bytes) -> Any:
 def _decoded(raw: bytes, name: str) -> Any:
     try:
         return msgspec.json.decode(raw)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise InvalidInput(f"{name} cannot be read as a model: it is not JSON") from None
 
 
@@ -78,14 +81,14 @@ def _checked(content: Any, name: str) -> Content:
         raise InvalidInput(f"{name} is not a fedhull model")
     if content.get("version") != VERSION:
         raise InvalidInput(
-            f"{name} has version {content.get('version')!r} of the format, but this fedhull reads "
-            f"version {VERSION}"
+            f"{name} has version {shortened(content.get('version'))} of the format, but this "
+            f"fedhull reads version {VERSION}"
         )
     kind = content.get(KIND)
     if kind not in CLASSIFIERS.names:
         raise InvalidInput(
-            f"{name} has a {KIND} that is not installed here, {kind!r}; it must be one of "
-            f"{', '.join(CLASSIFIERS.names)}"
+            f"{name} has a {KIND} that is not installed here, {shortened(kind)}; it must be one "
+            f"of {', '.join(CLASSIFIERS.names)}"
         )
     try:
         checked: Content = msgspec.convert(content, CLASSIFIERS[kind].Content)

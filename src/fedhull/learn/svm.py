@@ -64,6 +64,8 @@ class EuclideanContent(Content, tag="euclidean-svm"):
     def check(self) -> None:
         """Scorers that go with the classes and the dimension."""
         _check_scorers(self.scorers, self, "w")
+        intercepts = [scorer.intercept for scorer in self.scorers]
+        check_shape(intercepts, "intercepts of scorers", len(intercepts))
 
 
 def _check_scorers(scorers: Sequence[Any], content: Content, *vectors: str) -> None:

@@ -17,7 +17,7 @@ import secrets
 from collections.abc import Callable
 from itertools import count
 
-from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.exceptions import InvalidSignature, InvalidTag, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -50,7 +50,7 @@ class Identity:
         """The identity in a file that `to_pem` wrote."""
         try:
             key = serialization.load_pem_private_key(pem, password=None)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, UnsupportedAlgorithm):
             key = None
         if not isinstance(key, Ed25519PrivateKey):
             raise BadIdentity("this is not an Ed25519 identity key; make one with 'fedhull keygen'")

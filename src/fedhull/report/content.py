@@ -4,6 +4,7 @@ The coordinator's page has no place for points. A site's page has one, for the s
 filled when the page is written and never stored in a result.
 """
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -12,10 +13,13 @@ import msgspec
 import numpy as np
 
 from fedhull.disc.hull import minimal_hull
+from fedhull.disc.points import check_curvature
 from fedhull.disc.quantize import Quantizer
 from fedhull.errors import InvalidInput
+from fedhull.text import shortened
 
 VERSION = 1
+_LARGEST = 2**53
 
 
 class _Part(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -28,6 +32,11 @@ class Space(_Part, frozen=True, kw_only=True):
     epsilon: float
     radius: float
     curvature: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.radius * math.sqrt(check_curvature(self.curvature)) < 1.0:
+            raise InvalidInput(f"radius must lie in the disc, got {self.radius!r}")
+        assert self.quantizer.n_bins > 0  # made here, so that bad bins are refused here
 
     @property
     def quantizer(self) -> Quantizer:
@@ -214,6 +223,16 @@ class HullPage(Page, frozen=True, kw_only=True):
     sums: Sums
     shared_bin: SharedBin | None = None
 
+    def __post_init__(self) -> None:
+        n_bins = self.space.quantizer.n_bins
+        for hull in self.hulls:
+            if not 0 <= hull.column < len(self.classes):
+                raise InvalidInput(
+                    f"a hull must be of one of {len(self.classes)} classes, got {hull.column}"
+                )
+            if not all(1 <= j <= n_bins for j in hull.bins):
+                raise InvalidInput(f"the bins of a hull must lie between 1 and {n_bins}")
+
     @property
     def points_sent(self) -> int:
         """Corners of all hulls on the page."""
@@ -315,12 +334,25 @@ def page_from_json(content: Any, name: str) -> AnyPage:
     if found != VERSION:
         raise InvalidInput(
             f"{name} holds no report that this fedhull can show: version {VERSION} is needed, "
-            f"got {found!r}; run the study or simulation again"
+            f"got {shortened(found)}; run the study or simulation again"
         )
     try:
+        # a page can hold neither NaN nor halves of characters
+        json.dumps(content, allow_nan=False, ensure_ascii=False).encode()
+        _check_whole_numbers(content)
         return msgspec.convert(content, AnyPage)
-    except msgspec.ValidationError as problem:
+    except (msgspec.ValidationError, ValueError, RecursionError) as problem:
         raise InvalidInput(f"the report in {name} is damaged: {problem}") from None
+
+
+def _check_whole_numbers(content: Any) -> None:
+    """Raise InvalidInput for a number that a page would round: larger ones are written out."""
+    inner = content.values() if isinstance(content, dict) else content
+    if isinstance(content, int) and abs(content) > _LARGEST:
+        raise InvalidInput(f"whole numbers must be at most 2^53, got {shortened(content)}")
+    if isinstance(content, dict | list):
+        for value in inner:
+            _check_whole_numbers(value)
 
 
 def around(bins: Sequence[int], quantizer: Quantizer) -> list[int]:

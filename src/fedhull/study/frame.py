@@ -59,7 +59,8 @@ def load_points(
 
 def place_points(encoder: CellEmbedder, data: str, label: str) -> np.ndarray:
     """The points of a file's cells, whose labels, if there are any, are left out."""
-    return _placed(encoder, data, label, None)[0]
+    points = _placed(encoder, data, label, None)[0]
+    return check_data(points, np.zeros(len(points)), data)[0]
 
 
 def _placed(

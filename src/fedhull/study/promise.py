@@ -40,6 +40,11 @@ def check_promise(study: "Study") -> None:
 def check_disc(radius: float, curvature: float) -> None:
     """Raise InvalidInput if a radius is next to nothing in the disc of this curvature."""
     share = radius * math.sqrt(check_curvature(curvature))
+    if share >= 1.0:
+        raise InvalidInput(
+            f"radius must be below the disc's own, 1/√k = {curvature**-0.5:.6g}, got {radius!r}; "
+            f"choose one that covers all participants' points"
+        )
     if share < _SMALLEST_SHARE:
         raise InvalidInput(
             f"radius = {radius:g} is too small for curvature = {curvature:g}, whose disc has "
