@@ -33,7 +33,7 @@ from fedhull.embed.embedder import embedder_from_bytes
 from fedhull.embed.tree import TreeEmbedder, embed_tree
 from fedhull.errors import FedhullError, InvalidInput
 from fedhull.kits.results import write_report
-from fedhull.learn.model import load_model, named_model, published_names
+from fedhull.learn.model import load_model, published_model
 from fedhull.protocol.keys import Identity
 from fedhull.study.study import study_from_toml
 
@@ -102,11 +102,9 @@ def test_model_files(file, tmp_path):
 
 def test_published_models():
     plain = json.loads((FIXTURES / "models" / "published.json").read_text())
-    labels = [int(label) for label in plain["class_of_label"]][:2]
 
     def use(content):
-        names = published_names(content, labels, ["mine", "too"])
-        assert len(named_model(content, names).predict(X)) == len(X)
+        assert len(published_model(content).predict(X)) == len(X)
 
     use(json.dumps(plain).encode())
     holds(as_json(plain), use)

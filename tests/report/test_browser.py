@@ -187,7 +187,7 @@ def test_the_pages_classifier_is_pythons(chromium, folder, method, lineages):
     data = make_tree(500, lineages=lineages, seed=2)
     result = simulate(
         data.x / np.sqrt(2.0), data.y, clients=2, epsilon=0.1, method=method, curvature=2.0,
-        guard="none",
+        guard="none", min_cells=1,
     )  # fmt: skip
     result.write_report(folder / "classifier.html")
     opened = Opened(chromium, folder / "classifier.html")

@@ -112,7 +112,14 @@ def test_many_tight_classes_at_many_sites_that_fall_into_few_bins_decode_exactly
     y = np.repeat(np.arange(classes), sites * cells)
     x = middle[y] + rng.normal(scale=1e-3, size=(len(y), 2))
     result = fedhull.simulate(
-        x, y, clients=sites, epsilon=epsilon, switch_labels=True, guard="none", test_size=0.1
+        x,
+        y,
+        clients=sites,
+        epsilon=epsilon,
+        switch_labels=True,
+        guard="none",
+        min_cells=1,
+        test_size=0.1,
     )
     numbers = result.to_json()
     assert numbers["decoded_exactly"]
@@ -151,7 +158,7 @@ def test_objects_serve_instead_of_names():
     def first_come(hulls, owners, n_groups, *, curvature, seed):
         return np.array([i % n_groups for i in range(len(hulls))])
 
-    named = run(method="lorentz", guard="edit+trim:0.02")
+    named = run(method="lorentz", guard="edit+trim:0.1+group")
     given = run(method=fedhull.LorentzClassifier(), guard=Guard.parse("edit+trim:0.02"))
     assert given.accuracy == named.accuracy
     assert "LorentzClassifier()" in given.page().parameters["method"]
@@ -238,7 +245,7 @@ def test_the_papers_olsson_row():
     x, y = load_dataset("olsson")
     accuracy = fedhull.simulate(
         x, y, clients=3, epsilon=0.01, split_seed=3, trials=10, method="poincare-svm",
-        grouping="spectral", guard="none", baselines=True,
+        grouping="spectral", guard="none", min_cells=1, baselines=True,
     ).accuracy  # fmt: skip
     assert accuracy["CP"]["mean"] == pytest.approx(79.17, abs=0.005)
     assert accuracy["CE"]["mean"] == pytest.approx(68.75, abs=0.005)

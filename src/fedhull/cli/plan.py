@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from fedhull.cli.console import JsonFlag, out, prepare_kernels, print_json
@@ -25,7 +26,7 @@ def plan(
         str, typer.Option(help="auto, pairs, binary or bose-chowla:H.")
     ] = default_of("label_code"),
     corners: Annotated[
-        int, typer.Option(min=1, help="Bins that a site fills, without --data.")
+        int, typer.Option(min=1, help="Corners of a site's hulls, without --data.")
     ] = 100,
     data: Annotated[
         str | None, typer.Option(help="A site's own points: a file or a built-in name.")
@@ -35,8 +36,11 @@ def plan(
         Path | None, typer.Option(help="Place the cells of --data with this encoder file first.")
     ] = None,
     guard: Annotated[
-        str, typer.Option(help="none, or parts joined by +: edit, trim:F, or one you installed.")
+        str, typer.Option(help="none, or parts joined by +: edit, trim:F, group:K, your own.")
     ] = default_of("guard"),
+    min_cells: Annotated[
+        int, typer.Option(help="Nothing leaves that is made of fewer cells.")
+    ] = default_of("min_cells"),
     json: JsonFlag = False,
 ) -> None:
     """Show what a study would send: bins, label code and why, bytes, what would leave a site."""
@@ -55,9 +59,9 @@ def plan(
         raise InvalidInput("--classes must be given, or --data to count them in")
     study = draft_study(
         clients, classes, name="plan", epsilon=epsilon, radius=radius, curvature=curvature,
-        label_code=label_code, guard=guard,
+        label_code=label_code, guard=guard, min_cells=min_cells,
     )  # fmt: skip
-    own = {} if x is None else _own_hulls(study, x, y)
+    own, words = ({}, []) if x is None else _own_hulls(study, x, y)
     corners = own.get("points_sent", corners)
     announced = clients * announced_corners(corners)
     filled, n_bins = clients * corners, study.quantizer.n_bins
@@ -99,9 +103,10 @@ def plan(
     )
     if own:
         out.print(
-            f"Of these data, {own['points_sent']} of {own['points_held']:,} points "
-            f"({own['points_sent'] / own['points_held']:.1%}) would leave, as {own['bins_filled']} "
-            f"bins; the guard '{guard}' keeps {own['points_guarded']} out of the hulls.",
+            f"Of these data, {own['points_sent']} points would leave, as {own['bins_filled']} "
+            f"bins, {own['points_sent'] / own['points_held']:.1%} as many as the "
+            f"{own['points_held']:,} held; the guard '{study.guard}' keeps "
+            f"{own['points_guarded']} out of the hulls.\n" + "\n".join(words),
         )
 
 
@@ -116,16 +121,20 @@ def _own_points(data: str, label: str, encoder: Path | None) -> Any:
     return load_points(load_cell_embedder(encoder), data, label)
 
 
-def _own_hulls(study: Study, x: Any, y: Any) -> dict[str, Any]:
-    """What of a site's points would leave."""
-    from fedhull.study.hulls.holdings import make_hulls
+def _own_hulls(study: Study, x: Any, y: Any) -> tuple[dict[str, Any], list[str]]:
+    """What of a site's points would leave, in numbers and class by class in words."""
+    from fedhull.study.hulls.holdings import class_table, make_hulls
 
     study.quantizer.encode(x)  # a point beyond R is an error, by its row
     own = make_hulls(study, x, y)
-    return {
+    numbers = {
         "classes": len(own.classes),
         "points_held": own.points_held,
         "points_guarded": own.points_guarded,
         "points_sent": own.points_sent,
         "bins_filled": own.bins_filled,
+        "smallest_group": own.smallest_group,
+        "cells_exposed": own.cells_exposed,
+        "by_class": [msgspec.structs.asdict(line) for line in own.lines],
     }
+    return numbers, class_table(own.lines)

@@ -42,8 +42,11 @@ def simulate(
         str, typer.Option(help="matching, kernighan-lin, spectral, or one you installed.")
     ] = default_of("grouping"),
     guard: Annotated[
-        str, typer.Option(help="none, or parts joined by +: edit, trim:F, or one you installed.")
+        str, typer.Option(help="none, or parts joined by +: edit, trim:F, group:K, your own.")
     ] = default_of("guard"),
+    min_cells: Annotated[
+        int, typer.Option(help="Nothing leaves that is made of fewer cells.")
+    ] = default_of("min_cells"),
     label_code: Annotated[
         str, typer.Option(help="auto, pairs, binary or bose-chowla:H.")
     ] = default_of("label_code"),
@@ -64,7 +67,7 @@ def simulate(
         int | None, typer.Option(help="Use this one split in all trials.")
     ] = None,
     baselines: Annotated[
-        bool, typer.Option("--baselines", help="Also pooled data and the paper's methods.")
+        bool, typer.Option("--baselines", help="Also pooled data, sites alone, the paper's.")
     ] = False,
     drop: Annotated[
         str | None, typer.Option(help="N@STEP: N sites vanish before share, upload or unmask.")
@@ -114,7 +117,8 @@ def simulate(
     with progress_bar(quiet=json) as bar:
         result = run(
             x, y, clients=clients, epsilon=epsilon, radius=radius, curvature=curvature,
-            method=method, grouping=grouping, guard=guard, label_code=label_code,
+            method=method, grouping=grouping, guard=guard, min_cells=min_cells,
+            label_code=label_code,
             partition=owners, switch_labels=switch_labels, trials=trials, seed=seed,
             test_size=test_size, split_seed=split_seed, baselines=baselines, drop=drop,
             tradeoff=folder is not None, report=showing(bar),
@@ -145,6 +149,16 @@ def save_simulation(numbers: dict[str, Any], folder: Path) -> Path:
     return write_report(folder)
 
 
+def _disclosed(leakage: dict[str, Any]) -> str:
+    """What stands behind each point that left."""
+    if leakage["cells_exposed"] == 0:
+        return (
+            f"No cell's position left: everything sent is the mean of at least "
+            f"{leakage['smallest_group']} cells."
+        )
+    return f"{leakage['cells_exposed']:,} cells left with their own position, to within a bin."
+
+
 def print_simulation(numbers: dict[str, Any]) -> None:
     """The result of a simulation as tables and sentences."""
     from fedhull.report.words import DESCRIPTIONS
@@ -166,7 +180,9 @@ def print_simulation(numbers: dict[str, Any]) -> None:
         f"Sites: {numbers['survivors']} in the sum.{dropped}\n"
         f"Leakage: {leakage['points_sent']:.0f} of {leakage['points_total']:.0f} points "
         f"({leakage['ratio']:.1%}) left, as bins; the largest hull has {leakage['max_hull']} "
-        f"corners. The guard kept {leakage['points_guarded']:.0f} points out.\n"
+        f"corners. The guard kept {leakage['points_guarded']:.0f} points out, and "
+        f"{leakage['classes_withheld']:.1f} classes were withheld.\n"
+        f"{_disclosed(leakage)}\n"
         f"Bytes up per site: {numbers['bytes_up_per_client']:,} (label code "
         f"{numbers['label_code']}, field of {numbers['field_bits']} bits, "
         f"{numbers['bins']:,} bins).\n"

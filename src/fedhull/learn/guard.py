@@ -67,6 +67,17 @@ class Guard:
             )
         return cls((guard,), (_word_for(guard, getattr(guard, "__name__", repr(guard))),))
 
+    def grouping(self, size: int) -> "Guard":
+        """The guard with groups of this size where it does not say which.
+
+        >>> Guard.parse("edit+group").grouping(5)
+        Guard('edit+group:5')
+        """
+        from fedhull.learn.guard_parts import Group  # parts know guards, not the other way round
+
+        parts = tuple(Group(size) if part == Group() else part for part in self.parts)
+        return Guard(parts, tuple(map(_word_for, parts, self.words)))
+
     def apply(self, x: np.ndarray, y: np.ndarray, curvature: float = 1.0) -> Guarded:
         """What is left of points (n, d) with labels (n,). No class is emptied.
 

@@ -67,16 +67,19 @@ class Group:
     replace each group by its centroid on the hyperboloid.
 
     A class with fewer than twice as many points is one group, however few they are. Where points
-    already stand for several cells, they weigh as much, and the cells of a group add up.
+    already stand for several cells, they weigh as much, and the cells of a group add up. Without a
+    size, groups are as large as the study in which the guard stands asks for.
     """
 
-    size: int
+    size: int | None = None
 
     def __call__(self, x: np.ndarray, y: np.ndarray, cells: np.ndarray, curvature: float) -> Triple:
         """The centroids, class after class, each class's outermost first."""
         # slow to import, and not needed where a guard is only named
         from fedhull.disc.microaggregation import microaggregate
 
+        if self.size is None:
+            raise InvalidInput("group needs how many cells to put together, as in group:5")
         labels, of_label = np.unique(y, return_inverse=True)
         # sums are rounded in the order of rows, which must not matter
         order = np.lexsort((cells, *x.T, of_label))
@@ -92,7 +95,7 @@ class Group:
         return centroids(x, groups, cells, curvature), labels[owners], behind
 
     def __str__(self) -> str:
-        return f"group:{self.size}"
+        return "group" if self.size is None else f"group:{self.size}"
 
 
 def make_edit(argument: str | None) -> Edit:
@@ -121,13 +124,15 @@ def make_trim(argument: str | None) -> Trim:
 
 
 def make_group(argument: str | None) -> Group:
-    """The part ``group:K``.
+    """The part ``group:K``, or ``group``, which takes K from the study.
 
     >>> make_group("5")
     Group(size=5)
     """
+    if argument is None:
+        return Group()
     try:
-        size = int(argument or "")
+        size = int(argument)
     except ValueError:
         size = 0
     if size < 1:

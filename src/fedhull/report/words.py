@@ -6,6 +6,7 @@ from fedhull.report.content import Page
 DESCRIPTIONS = {
     "FL": "FL, federated",
     "C": "C, the same method on pooled data",
+    "alone": "alone, each site with its own points, mean",
     "CP": "CP, Poincaré SVM, pooled",
     "CE": "CE, Euclidean SVM, pooled",
     "FLP": "FLP, Poincaré SVM, federated (paper)",

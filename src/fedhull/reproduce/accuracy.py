@@ -170,6 +170,7 @@ def compare(
         method="poincare-svm",
         grouping="spectral",
         guard="none",
+        min_cells=1,
         split_seed=data.split_seed,
         **common,
     )

@@ -70,7 +70,14 @@ def _measure(
         "clients": clients, "epsilon": epsilon, "trials": trials, "seed": seed,
     }  # fmt: skip
     paper = simulate(
-        x, y, method="poincare-svm", grouping="spectral", guard="none", baselines=True, **common
+        x,
+        y,
+        method="poincare-svm",
+        grouping="spectral",
+        guard="none",
+        min_cells=1,
+        baselines=True,
+        **common,
     )
     ours = simulate(x, y, **common)
     sites = [site.holdings for t in paper.trials for site in t.session.sites.values()]

@@ -78,7 +78,9 @@ class Simulation:
 
     @property
     def leakage(self) -> dict[str, Any]:
-        """How many points left of how many, on average, and the largest hull of all."""
+        """How many points left of how many and how many classes were withheld, on average; of all
+        trials the largest hull, the fewest cells behind anything that left, and the most cells
+        whose own position left."""
         sent = float(np.mean([t.points_sent for t in self.trials]))
         total = float(np.mean([t.points_total for t in self.trials]))
         return {
@@ -87,6 +89,9 @@ class Simulation:
             "ratio": sent / total,
             "max_hull": max(t.max_hull for t in self.trials),
             "points_guarded": float(np.mean([t.points_guarded for t in self.trials])),
+            "smallest_group": min(t.smallest_group for t in self.trials),
+            "cells_exposed": max(t.cells_exposed for t in self.trials),
+            "classes_withheld": float(np.mean([t.classes_withheld for t in self.trials])),
         }
 
     def page(self, title: str = "A simulated study") -> SimulationPage:
@@ -152,13 +157,16 @@ def simulate(
     epsilon, radius, curvature : the bins; without a radius, the smallest that holds all points.
     method : "lorentz", "poincare-svm", "euclidean-svm", or a classifier.
     grouping : "matching", "kernighan-lin", "spectral", or a function.
-    guard : what sites leave out: "none", or "edit" and "trim:F" joined by "+", or a `Guard`.
+    guard : what sites leave out and put together: "none", or "edit", "trim:F" and "group:K" joined
+        by "+", or a `Guard`; "group" alone takes K from min_cells.
+    min_cells : nothing leaves that is made of fewer cells; smaller classes are withheld.
     label_code : "auto", "pairs", "binary" or "bose-chowla:H".
     strength : λ of the paper's SVMs.
     partition : "iid", "dirichlet:A", or an array (n,) that says whose each point is.
     switch_labels : every site, or a share of them, numbers its classes in an order of its own.
     trials, seed, test_size, split_seed : each trial splits the data anew, unless split_seed is set.
-    baselines : also score the same method on pooled data, and the paper's methods.
+    baselines : also score the same method on pooled data and at each site alone, and the paper's
+        methods.
     drop : "N@STEP", N sites vanish just before they send their message of that step.
     tradeoff : also score the first trial with wider and narrower bins, for the report.
     report : hears of each stage before it begins.

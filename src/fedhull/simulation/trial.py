@@ -32,6 +32,9 @@ class Trial:
     points_sent: int
     points_total: int
     points_guarded: int
+    smallest_group: int
+    cells_exposed: int
+    classes_withheld: int
     max_hull: int
     bytes_up: dict[str, int]
     grouping_correct: float
@@ -108,12 +111,17 @@ def run_trial(
         with stage("baselines"):
             points, groups = learned.corners
             accuracy |= _baselines(x, y, train, test, points, names[groups], study)
+            accuracy["alone"] = _alone(x, y, train, test, owner, study)
     survivors = session.outcome.total.survivors
+    in_sum = [holdings[name] for name in survivors]
     trial = Trial(
         accuracy,
         points_sent=sum(map(len, learned.hulls)),
-        points_total=sum(holdings[name].points_held for name in survivors),
-        points_guarded=sum(holdings[name].points_guarded for name in survivors),
+        points_total=sum(held.points_held for held in in_sum),
+        points_guarded=sum(held.points_guarded for held in in_sum),
+        smallest_group=min(group for held in in_sum if (group := held.smallest_group)),
+        cells_exposed=sum(held.cells_exposed for held in in_sum),
+        classes_withheld=sum(len(held.withheld) for held in in_sum),
         max_hull=max(map(len, learned.hulls)),
         bytes_up=session.outcome.record.bytes_up,
         grouping_correct=share_matched(learned.groups, truth),
@@ -244,6 +252,27 @@ def _baselines(
     }
     most_common = Counter(y[train].tolist()).most_common(1)[0][0]
     return scores | {"majority": float(np.mean(y[test] == most_common) * 100.0)}
+
+
+def _alone(
+    x: np.ndarray,
+    y: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    owner: np.ndarray,
+    study: Study,
+) -> float:
+    """How well the sites would do on the common test points, each with its own points and the same
+    method, on average: what a federation has to beat."""
+    scores = []
+    for i in range(len(study.clients)):
+        mine = train[owner == i]
+        if len(np.unique(y[mine])) == 1:
+            scores.append(float(np.mean(y[test] == y[mine[0]]) * 100.0))
+        else:
+            own = _fit(study, x[mine], y[mine], study.learning.method)
+            scores.append(_score(own, x[test], y[test]))
+    return float(np.mean(scores))
 
 
 def _fit(study: Study, x: np.ndarray, y: np.ndarray, method: Any) -> Any:

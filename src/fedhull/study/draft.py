@@ -9,7 +9,7 @@ import numpy as np
 from fedhull.disc.points import check_count
 from fedhull.errors import InvalidInput
 from fedhull.study.promise import most_bins_for
-from fedhull.study.study import MOST_BINS, Geometry, Labels, Learning, Study
+from fedhull.study.study import MOST_BINS, Disclosure, Geometry, Labels, Learning, Study
 
 # What `simulate`, `plan` and the command line call the settings of a study: table and key.
 SETTINGS: dict[str, tuple[str, str]] = {
@@ -21,15 +21,21 @@ SETTINGS: dict[str, tuple[str, str]] = {
     "grouping": ("learning", "grouping"),
     "guard": ("learning", "guard"),
     "strength": ("learning", "strength"),
+    "min_cells": ("disclosure", "min_cells"),
 }
-_TABLES: dict[str, type] = {"geometry": Geometry, "labels": Labels, "learning": Learning}
+_TABLES: dict[str, type] = {
+    "geometry": Geometry,
+    "labels": Labels,
+    "learning": Learning,
+    "disclosure": Disclosure,
+}
 
 
 def default_of(setting: str) -> Any:
     """The default of a setting, from the study's own definition.
 
     >>> default_of("guard")
-    'edit+trim:0.02'
+    'edit+trim:0.1+group'
     """
     table, key = SETTINGS[setting]
     return _defaults(_TABLES[table])[key]
@@ -40,13 +46,14 @@ def draft_study(clients: int, classes: int, name: str = "draft", **settings: Any
 
     A setting that is None or left out has the study's default. Two sites are enough.
 
-    >>> draft_study(3, classes=2, epsilon=0.1, radius=0.9, guard="none").learning.guard
-    'none'
+    >>> draft_study(3, classes=2, epsilon=0.1, radius=0.9, guard="edit+group").learning.guard
+    'edit+group'
     """
     check_count(clients, "clients", least=2)
     tables: dict[str, dict[str, Any]] = {
         "geometry": {},
         "labels": {"classes": classes},
+        "disclosure": {},
         "learning": {"classes": classes},
     }
     for setting, value in settings.items():

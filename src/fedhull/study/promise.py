@@ -12,6 +12,7 @@ from fedhull.codes.coding import pair_room
 from fedhull.codes.field import MOST_BITS
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
+from fedhull.learn.guard_parts import Edit, Group, Trim
 from fedhull.registry import name_of
 from fedhull.text import check_visible
 
@@ -33,6 +34,7 @@ def check_promise(study: "Study") -> None:
     """Raise InvalidInput if the settings of a study of hulls leave no way for it to succeed."""
     _check_bins(study)
     _check_classes(study)
+    _check_guard(study)
     _check_code(study)
     _check_upload(study)
 
@@ -105,6 +107,21 @@ def _check_classes(study: "Study") -> None:
         raise InvalidInput(
             f"grouping = {name_of(learning.grouping)!r} is for two classes, but [learning] classes "
             f"= {in_all}; use grouping 'matching' or 'spectral'"
+        )
+
+
+def _check_guard(study: "Study") -> None:
+    smallest, guard = study.disclosure.group_size, study.guard
+    # a part of somebody else's may group cells as well; what it does is checked at the site
+    known = [part for part in guard.parts if isinstance(part, Edit | Trim | Group)]
+    if len(known) < len(guard.parts) or smallest == 1:
+        return
+    sizes = [part.size or 1 for part in known if isinstance(part, Group)]
+    if max(sizes, default=1) < smallest:
+        raise InvalidInput(
+            f"guard = {str(guard)!r} lets points leave that are the mean of fewer cells than the "
+            f"{smallest} of [disclosure]; put 'group' into the guard, without a number, or set "
+            f"min_cells = 1 (--min-cells 1) if single cells may leave"
         )
 
 

@@ -71,6 +71,26 @@ class Rules(Cohort, frozen=True, kw_only=True):
     most_bins: Annotated[int, msgspec.Meta(ge=1, le=MOST_BINS)] = 20_000
 
 
+class Disclosure(Part, frozen=True, kw_only=True):
+    """What a site lets out at all, whatever the coordinator asks for.
+
+    Nothing leaves that is made of fewer than `min_cells` cells, or of cells of fewer than
+    `min_donors` donors where the data say whose they are: such classes are withheld. Every point
+    that leaves is the mean of at least `group` cells; 0 stands for as many as `min_cells`. No more
+    points leave than the share `max_share` of the cells that the site holds.
+    """
+
+    min_cells: Count = 5
+    group: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
+    min_donors: Count = 2
+    max_share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
+
+    @property
+    def group_size(self) -> int:
+        """How many cells stand behind every point that leaves, at least."""
+        return self.group or self.min_cells
+
+
 class Learning(Part, frozen=True, kw_only=True):
     """What sites leave out of their hulls and keep for testing, and how the coordinator learns.
 
@@ -83,7 +103,7 @@ class Learning(Part, frozen=True, kw_only=True):
     classes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
     method: Any = "lorentz"
     grouping: Any = "matching"
-    guard: Any = "edit+trim:0.02"
+    guard: Any = "edit+trim:0.1+group"
     strength: Positive = 0.1
     holdout: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.15
     seed: Seed = 0
@@ -104,6 +124,7 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
     geometry: Geometry
     labels: Labels
     protocol: Rules = Rules()
+    disclosure: Disclosure = Disclosure()
     learning: Learning = Learning()
     embedding: Embedding | None = None
 
@@ -126,6 +147,11 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
     def n_classes(self) -> int:
         """How many classes there are over all sites."""
         return self.learning.classes or self.labels.classes
+
+    @property
+    def guard(self) -> Guard:
+        """What sites leave out of hulls, and in what groups their cells leave."""
+        return Guard.of(self.learning.guard).grouping(self.disclosure.group_size)
 
     @cached_property
     def coding(self) -> Coding:

@@ -14,7 +14,7 @@ from fedhull.study.coordinator import Record
 from fedhull.study.counts import Counts
 from fedhull.study.frame import load_points, read_encoder
 from fedhull.study.hulls.coordinator import HullCoordinator, HullOutcome
-from fedhull.study.hulls.holdings import HullHoldings, prepare
+from fedhull.study.hulls.holdings import HullHoldings, class_table, prepare
 from fedhull.study.hulls.site import HullSite
 from fedhull.study.hulls.sum import HullTotal
 from fedhull.study.study import Study
@@ -94,19 +94,23 @@ class HullTask(Task):
             f"{study.encoder_hash} (SHA-256)."
         )
         n_tested = len(holdings.test_y)
+        smallest = holdings.smallest_group or 0
         words = [
             f"Study '{study.name}', hash {study.hash.hex()}, coordinated by the holder of key "
             f"{study.coordinator or 'none'}; you are {name}, one of {len(study.clients)} sites.",
             *([placed] if study.encoder_hash else []),
-            f"You hold {holdings.points_held + n_tested:,} points in {len(holdings.classes)} "
-            f"classes. {n_tested:,} stay here as a test set, and the guard "
-            f"'{study.learning.guard}' leaves {holdings.points_guarded:,} out.",
-            f"{holdings.points_sent:,} of the other {holdings.points_held:,} points ({share:.1%}) "
-            f"would leave: the corners of the hulls of your classes, each rounded to a bin of "
-            f"width {study.geometry.epsilon:g}, without names or labels, masked.",
+            f"You hold {len(holdings.x):,} points in {len(holdings.lines)} classes:",
+            *class_table(holdings.lines),
+            f"{holdings.points_sent:,} points would leave, {share:.1%} as many as you hold apart "
+            f"from those for testing: the corners of the hulls of your classes, each rounded to a "
+            f"bin of width {study.geometry.epsilon:g}, without names or labels, masked.",
+            f"No cell's position leaves; everything sent is the mean of at least {smallest} cells."
+            if holdings.cells_exposed == 0 and smallest > 1
+            else f"{holdings.cells_exposed:,} of your cells would leave with their own position, "
+            f"each to within a bin.",
             "The coordinator sees the sum over all sites, from which it reads all sites' hulls, "
-            "but not whose they are. It also gets one masked count: how many of your test points "
-            "the model gets right, which it can only read as a sum over sites.",
+            f"but not whose they are. It also gets one masked count: how many of your {n_tested:,} "
+            "test points the model gets right, which it can only read as a sum over sites.",
             collusion_words(study),
         ]
         if share > _MUCH:
