@@ -54,8 +54,9 @@ def write_report(result: Path, out: Path | None = None) -> Path:
     """The page of a result file, or of the folder that holds one, beside it or at `out`."""
     if result.is_dir():
         result = result / RESULT
+    text = read_text(result)
     try:
-        content = json.loads(read_text(result))
+        content = json.loads(text)
     except (ValueError, RecursionError):
         raise InvalidInput(f"{result} is not JSON; name a result file of fedhull") from None
     page = page_from_json(content.get("report") if isinstance(content, dict) else None, str(result))
