@@ -63,14 +63,15 @@ def test_classifier_grouping_guard_and_section_from_another_package(fedhull, tmp
     out = ended(
         fedhull(
             "simulate", "--dataset", "tree", "--clients", 3, "--epsilon", 0.1, "--out", "run",
-            "--method", "nearest-centre", "--grouping", "by-angle", "--guard", "edit+within:4",
+            "--method", "nearest-centre", "--grouping", "by-angle",
+            "--guard", "edit+within:4+group",
             "--json",
         )
     )  # fmt: skip
     result = json.loads(out)
     assert result["decoded_exactly"]
     for setting, name in [("method", "nearest-centre"), ("grouping", "by-angle"),
-                          ("guard", "edit+within:4")]:  # fmt: skip
+                          ("guard", "edit+within:4+group")]:  # fmt: skip
         assert result["report"]["parameters"][setting] == name
     assert "We thank site-0001, site-0002, site-0003." in (tmp_path / "run/report.html").read_text()
     np.savez(tmp_path / "points.npz", x=np.array([[0.1, 0.2], [-0.3, 0.5]]), y=np.zeros(2))
@@ -92,7 +93,7 @@ def test_an_embedder_from_another_package(fedhull, tmp_path):
 
 def test_an_engine_from_another_package(fedhull, tmp_path):
     names = ["lab-a", "lab-b", "lab-c"]
-    learning = '[learning]\nmethod = "nearest-centre"\nguard = "within:9"'
+    learning = '[learning]\nmethod = "nearest-centre"\nguard = "within:9+group"'
     (tmp_path / "study.toml").write_text(draft(names, learning))
     data = make_data(tmp_path, names)
     engine = ["--engine", "shared-folder"]

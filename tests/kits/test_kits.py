@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import numpy as np
 import pytest
 from conformance import agree, in_memory, sites_in_memory
@@ -28,10 +29,10 @@ from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.server import ServerSession
 from fedhull.study.coordinator import run_study
 from fedhull.study.counts import COUNTS
-from fedhull.study.hulls.holdings import HullHoldings, prepare
+from fedhull.study.hulls.holdings import HullHoldings, class_table, prepare
 from fedhull.study.hulls.site import HullSite
 from fedhull.study.hulls.sum import HullSummation
-from fedhull.study.study import Study
+from fedhull.study.study import Disclosure, Study
 from fedhull.study.task import Source
 
 NAMES = ["lab-a", "lab-b", "lab-c"]
@@ -63,10 +64,42 @@ def test_holdings_keep_the_same_points_for_testing_every_time(kits):
 
 def test_no_class_is_lost_to_testing(kits):
     study = Kit.open(kits / "server").study
+    study = msgspec.structs.replace(study, disclosure=Disclosure(min_cells=1))
     x, y = np.array([[0.1, 0.0], [0.5, 0.5], [0.5, 0.4]]), np.array(["rare", "b", "b"])
     holdings = prepare(study, x, y)
     assert holdings.classes == ["b", "rare"]
     assert len(holdings.test_y) == 0
+
+
+def test_what_is_withheld_is_said_and_a_site_with_nothing_else_cannot_take_part(kits):
+    study = Kit.open(kits / "server").study
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-0.5, 0.5, (34, 2))
+    y = np.array(["rare"] * 4 + ["b"] * 30)
+    holdings = prepare(study, x, y)
+    assert (holdings.classes, holdings.withheld) == (["b"], ["rare"])
+    assert "rare: withheld, because it has 4 cells, fewer than 5." in class_table(holdings.lines)
+    assert set(holdings.test_y.tolist()) == {"b"}
+    with pytest.raises(InvalidInput, match="none of the 1 classes may leave: rare has 4 cells"):
+        prepare(study, x[:4], y[:4])
+
+
+def test_a_class_of_one_donor_is_withheld_where_donors_are_known(kits):
+    study = Kit.open(kits / "server").study
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-0.5, 0.5, (60, 2)), np.repeat(["a", "b"], 30)
+    donors = np.array(["d1"] * 30 + ["d1", "d2"] * 15)
+    assert prepare(study, x, y).withheld == []
+    holdings = prepare(study, x, y, donors)
+    assert (holdings.classes, holdings.withheld) == (["b"], ["a"])
+
+
+def test_no_larger_share_of_the_cells_leaves_than_the_study_allows(kits):
+    study = Kit.open(kits / "server").study
+    x, y = np.random.default_rng(0).uniform(-0.5, 0.5, (60, 2)), np.repeat(["a", "b"], 30)
+    strict = msgspec.structs.replace(study, disclosure=Disclosure(max_share=0.02))
+    with pytest.raises(InvalidInput, match="max_share allows; nothing is sent"):
+        prepare(strict, x, y)
 
 
 def test_data_that_do_not_fit_the_study_are_refused(kits):

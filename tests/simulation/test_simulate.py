@@ -30,11 +30,11 @@ def run(**options):
     "options",
     [
         {},
-        {"switch_labels": True, "guard": "none"},
+        {"switch_labels": True, "guard": "none", "min_cells": 1},
         {"method": "poincare-svm", "grouping": "spectral"},
         {"method": "euclidean-svm", "label_code": "bose-chowla:6"},
         {"partition": "dirichlet:1.0", "clients": 5, "seed": 3},
-        {"epsilon": 2.0, "guard": "trim:0.1"},
+        {"epsilon": 2.0, "guard": "trim:0.1+group:7"},
         {"drop": "1@share"},
         {"drop": "1@upload"},
         {"drop": "1@unmask"},
@@ -78,9 +78,49 @@ def test_dropped_sites_are_missing_from_the_sum():
 
 def test_baselines_are_all_there():
     accuracy = run(baselines=True).accuracy
-    expected = {"FL", "C", "CP", "CE", "FLP", "FLE", "CH-CP", "CH-CE", "majority"}
+    expected = {"FL", "C", "CP", "CE", "FLP", "FLE", "CH-CP", "CH-CE", "alone", "majority"}
     assert set(accuracy) == expected
-    assert accuracy["majority"]["mean"] < accuracy["FL"]["mean"]
+    assert accuracy["majority"]["mean"] < accuracy["alone"]["mean"] < accuracy["FL"]["mean"]
+
+
+# What leaves.
+
+
+@pytest.mark.parametrize("k", [2, 5, 9])
+def test_no_cells_position_leaves_and_everything_sent_is_the_mean_of_enough_cells(k):
+    leakage = run(min_cells=k, partition="dirichlet:0.5", seed=1).leakage
+    assert leakage["cells_exposed"] == 0
+    assert leakage["smallest_group"] >= k
+
+
+def test_without_groups_and_minimum_every_corner_is_a_cell():
+    leakage = run(guard="none", min_cells=1).leakage
+    assert leakage["smallest_group"] == 1
+    assert leakage["cells_exposed"] >= leakage["points_sent"]
+    assert leakage["classes_withheld"] == 0
+
+
+@pytest.mark.parametrize("guard", ["none", "edit+trim:0.1", "group:4"])
+def test_a_guard_that_breaks_the_rules_on_disclosure_is_refused(guard):
+    with pytest.raises(InvalidInput, match="fewer cells than the 5 of"):
+        run(guard=guard)
+
+
+def test_a_part_of_somebody_elses_is_held_to_the_rules_at_the_site():
+    def as_they_are(x, y, cells, curvature):
+        return x, y, cells
+
+    with pytest.raises(InvalidInput, match=r"stands for 1 cells, but .* asks for 5; nothing"):
+        run(guard=as_they_are)
+
+
+def test_small_classes_are_withheld():
+    few = run(min_cells=40, partition="dirichlet:0.5")
+    assert few.leakage["classes_withheld"] > 0
+    for site in few.trials[0].session.sites.values():
+        for line in site.holdings.lines:
+            assert bool(line.withheld) == (line.name in site.holdings.withheld)
+            assert line.withheld or line.cells - line.guarded >= 40
 
 
 def test_every_client_gets_the_model_and_can_name_its_classes():
@@ -142,7 +182,7 @@ def test_progress_is_reported():
     assert [(progress.done, progress.total) for progress in heard] == [(i, 9) for i in range(9)]
 
 
-@pytest.mark.parametrize("guard", ["none", "trim:0.1", "edit+trim:0.05"])
+@pytest.mark.parametrize("guard", ["group", "trim:0.1+group", "edit+trim:0.05+group:9"])
 def test_page_and_settings_say_the_same(guard):
     result = run(guard=guard, grouping="spectral", method="euclidean-svm", label_code="binary")
     shown, settings = result.page().parameters, result.settings
@@ -159,7 +199,7 @@ def test_objects_serve_instead_of_names():
         return np.array([i % n_groups for i in range(len(hulls))])
 
     named = run(method="lorentz", guard="edit+trim:0.1+group")
-    given = run(method=fedhull.LorentzClassifier(), guard=Guard.parse("edit+trim:0.02"))
+    given = run(method=fedhull.LorentzClassifier(), guard=Guard.parse("edit+trim:0.1+group"))
     assert given.accuracy == named.accuracy
     assert "LorentzClassifier()" in given.page().parameters["method"]
     grouped = run(grouping=first_come).to_json()

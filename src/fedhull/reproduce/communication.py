@@ -67,7 +67,8 @@ def _measure(setting: dict[str, float], n: int, seed: int) -> dict[str, Any]:
     data = make_two_class(n, seed=seed)
     clients = int(setting["clients"])
     result = simulate(
-        data.x, data.y, clients=clients, epsilon=setting["epsilon"], radius=0.95, guard="none", min_cells=1,
+        data.x, data.y, clients=clients, epsilon=setting["epsilon"], radius=0.95,
+        guard="none", min_cells=1,
         grouping="matching", seed=seed,
     )  # fmt: skip
     numbers = result.to_json()

@@ -70,7 +70,8 @@ def _measure(n: int, varied: dict[str, float], trials: int, seed: int, step: Any
             "seed": seed + trial,
         }
         paper = simulate(
-            data.x, data.y, method="poincare-svm", grouping="kernighan-lin", guard="none", min_cells=1,
+            data.x, data.y, method="poincare-svm", grouping="kernighan-lin",
+            guard="none", min_cells=1,
             strength=STRENGTH, baselines=True, **common,
         )  # fmt: skip
         ours = simulate(data.x, data.y, **common)
