@@ -62,7 +62,7 @@ def group_hulls(
             f"grouping must sort the hulls into at most {n_groups} groups, but "
             f"{name_of(method)} made {len(np.unique(groups))}"
         )
-    return _numbered_by_appearance(groups)
+    return numbered_by_appearance(groups)
 
 
 def share_matched(groups: np.ndarray, truth: list[Any]) -> float:
@@ -77,7 +77,7 @@ def share_matched(groups: np.ndarray, truth: list[Any]) -> float:
     return float(table[rows, columns].sum() / len(truth))
 
 
-def _numbered_by_appearance(groups: np.ndarray) -> np.ndarray:
+def numbered_by_appearance(groups: np.ndarray) -> np.ndarray:
     """The same partition, numbered in the order in which its groups appear."""
     numbers: dict[int, int] = {}
     return np.array([numbers.setdefault(int(g), len(numbers)) for g in groups])
