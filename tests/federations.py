@@ -119,6 +119,10 @@ class Federation:
         words += ["--wait", str(wait), *options]
         return self._start(words, sabotage, secret, self.inside(name))
 
+    def fetch(self, name, *options, wait=300):
+        words = ["client", str(self.kits / name), "--fetch", "--wait", str(wait), *options]
+        return self._start(words, "", inside=self.inside(name))
+
     def flare(self, name):
         """FLARE's own start script, as its administrators use it."""
         kit = self.kits / name

@@ -71,6 +71,38 @@ def test_sites_killed_at_any_step_are_left_out(federation, steps):
         assert code == (-9 if name in dying else 0), err
 
 
+def test_sites_killed_after_their_upload_get_the_others_model_later(federation):
+    """One comes back while the study goes on, the other when the coordinator hands it out."""
+    study = federation(5, extra="[protocol]\nthreshold = 3")
+    server = study.server("--json")
+    late = ["lab-d", "lab-e"]
+    clients = {
+        name: study.client(name, sabotage="kill@confirm" if name in late else "")
+        for name in study.names
+    }
+    assert ended(clients["lab-d"])[0] == ended(clients["lab-e"])[0] == -9
+    soon = study.fetch("lab-d", "--json")
+    code, out, err = ended(server)
+    assert code == 0, err
+    assert json.loads(out)["survivors"] == study.names  # they are in the sum
+    assert same_model(study, {"confirm": late})
+    publisher = study.server("--publish", "--json")
+    fetching = {"lab-d": soon, "lab-e": study.fetch("lab-e", "--json")}
+    for name, client in fetching.items():
+        code, out, err = ended(client)
+        assert code == 0, err
+        assert json.loads(out)["site"] == name
+        left = {path.name for path in study.results(name).iterdir()}
+        assert {"model.json", "report.html", "result.json"} <= left
+        assert not left & {"receipt.bin", "holdings.bin"}
+    publisher.terminate()
+    code, out, err = ended(publisher)
+    assert code == 0, err
+    assert "lab-e" in json.loads(out)["fetched"]
+    models = [json.loads((study.results(n) / "model.json").read_text()) for n in study.names]
+    assert all(model == models[0] for model in models)
+
+
 def test_after_a_killed_server_a_new_study_can_start_at_once_and_a_twin_takes_no_part(federation):
     """When the server is killed the sites say so. In the next study two processes have one
     identity: at most one of them takes part."""

@@ -1,10 +1,6 @@
 """`fedhull client`: take part in a study as a site, after somebody there has agreed."""
 
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +17,7 @@ from fedhull.cli.engine import (
     say,
     show_result,
     speaker,
+    stoppable,
 )
 from fedhull.disk import read_bytes
 from fedhull.engines.base import DEFAULT_ENGINE, Options, Runner, Say
@@ -79,7 +76,12 @@ def client(
     options = Options(wait=wait, mail=mail)
     with opened.in_use():
         if fetch or publication is not None:
-            results = _fetch(opened, runner, publication, options, speaker(json))
+            try:
+                with stoppable():
+                    results = _fetch(opened, runner, publication, options, speaker(json))
+            except KeyboardInterrupt:
+                say("Stopped. The result can be fetched at any other time.")
+                raise typer.Exit(_STOPPED) from None
             show_result(opened, results, "The study is complete", json)
             return
         if consent_only or again or not runner.session_open(opened):
@@ -90,7 +92,7 @@ def client(
         if again:
             runner.start_again(opened)
         try:
-            with _stoppable():
+            with stoppable():
                 results = runner.join(opened, options, speaker(json))
         except KeyboardInterrupt:
             withdraw(opened)
@@ -133,19 +135,3 @@ def _ask(kit: Kit, source: Source | None, yes: bool, again: bool, quiet: bool) -
             raise InvalidInput("you did not agree; nothing was sent (--yes agrees without asking)")
     now = datetime.now(UTC).isoformat(timespec="seconds")
     give(kit, source, holdings, now, after=before)
-
-
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """Let whoever ends this process, or closes its terminal, stop it like Ctrl-C does, so that it
-    cleans up."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # where only the main thread is told of signals
-        return
-    wanted = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {number: signal.signal(number, signal.default_int_handler) for number in wanted}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,6 +1,10 @@
 """Options that `provision`, `server` and `client` share, and what they do with an engine."""
 
 import json as json_module
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,3 +71,19 @@ def read_result(results: Path) -> dict[str, Any]:
     if not isinstance(result, dict):
         raise InvalidInput(f"{results / RESULT} is damaged; bring it back from a backup")
     return result | {"results": str(results)}
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let whoever ends this process, or closes its terminal, stop it like Ctrl-C does, so that it
+    cleans up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # where only the main thread is told of signals
+        return
+    wanted = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, signal.default_int_handler) for number in wanted}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -4,18 +4,21 @@ from typing import Annotated
 
 import typer
 
-from fedhull.cli.console import JsonFlag, prepare_kernels
+from fedhull.cli.console import JsonFlag, prepare_kernels, print_json
 from fedhull.cli.engine import (
     EngineOption,
     KitArgument,
     MailOption,
     WaitOption,
     runner_of,
+    say,
     show_result,
     speaker,
+    stoppable,
 )
-from fedhull.engines.base import DEFAULT_ENGINE, Options
+from fedhull.engines.base import DEFAULT_ENGINE, Options, Runner
 from fedhull.errors import InvalidInput
+from fedhull.kits.fetch import published_run
 from fedhull.kits.kit import Kit
 
 
@@ -39,6 +42,18 @@ def server(
             "only this machine itself. FLARE always does.",
         ),
     ] = False,
+    publish: Annotated[
+        bool,
+        typer.Option(
+            "--publish",
+            help="Hand out the newest result to sites that missed the end of their session, until "
+            "stopped or nobody has come for --wait seconds.",
+        ),
+    ] = False,
+    run: Annotated[
+        str | None,
+        typer.Option(help="With --publish: the run in KIT/results whose result is handed out."),
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Run a study as its coordinator, and end when it is done."""
@@ -47,8 +62,22 @@ def server(
         raise InvalidInput(f"{kit} is the kit of {opened.name}; run it with 'fedhull client'")
     runner = runner_of(engine)
     runner.inspect(opened)
-    prepare_kernels(quiet=json)
     options = Options(wait, timeout, mail, go_on, again, all_interfaces)
+    if publish or run is not None:
+        with opened.in_use(), stoppable():
+            _publish(opened, runner, run, options, json)
+        return
+    prepare_kernels(quiet=json)
     with opened.in_use():
         results = runner.serve(opened, options, speaker(json))
     show_result(opened, results, "The study is complete", json)
+
+
+def _publish(kit: Kit, runner: Runner, run: str | None, options: Options, json: bool) -> None:
+    """Hand out a result; no study is run."""
+    results = published_run(kit, run)
+    fetched = runner.publish(kit, results, options, speaker(json))
+    if json:
+        print_json({"run": results.name, "fetched": fetched})
+    else:
+        say(f"Run {results.name} was fetched by: {', '.join(fetched) or 'nobody'}")

@@ -16,6 +16,7 @@ from fedhull.kits.consent import forget_holdings, withdraw
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import Kits
 from fedhull.registry import Registry
+from fedhull.study.coordinator import PUBLICATION
 from fedhull.study.task import Task
 
 Say = Callable[[str], None]
@@ -81,6 +82,15 @@ class Runner(ABC):
             f"the engine {self.name!r} cannot fetch a result: ask the coordinator for the file "
             f"publication.bin in its results, the same for all sites, and name it with "
             f"--publication"
+        )
+
+    def publish(self, kit: Kit, results: Path, options: Options, say: Say) -> list[str]:
+        """Hand what a run of the coordinator's has published to every site that comes for it; the
+        sites that have been given it."""
+        raise InvalidInput(
+            f"the engine {self.name!r} cannot hand out a result: send {results / PUBLICATION}, the "
+            f"same for all sites, to whoever needs it; 'fedhull client KIT --fetch --publication "
+            f"FILE' reads it"
         )
 
     def session_open(self, kit: Kit) -> bool:

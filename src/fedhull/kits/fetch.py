@@ -7,8 +7,15 @@ from fedhull.kits import consent
 from fedhull.kits.audit import AuditLog
 from fedhull.kits.checked import read_checked
 from fedhull.kits.kit import AUDIT, RESULTS, Kit
-from fedhull.kits.results import TRACEBACK, finish_site, write_internal_error
+from fedhull.kits.results import (
+    STATUS,
+    TRACEBACK,
+    finish_site,
+    read_status,
+    write_internal_error,
+)
 from fedhull.protocol.drive import PUBLISH
+from fedhull.study.coordinator import PUBLICATION
 
 
 def waiting_run(kit: Kit) -> Path:
@@ -20,6 +27,27 @@ def waiting_run(kit: Kit) -> Path:
             f"in {kit.folder / RESULTS} already"
         )
     return max(receipts, key=lambda path: path.stat().st_mtime_ns).parent
+
+
+def published_run(kit: Kit, run: str | None = None) -> Path:
+    """The folder of the coordinator's newest complete run, or of the run that is named."""
+    found = {
+        path.parent.name: path
+        for path in (kit.folder / RESULTS).glob(f"*/{PUBLICATION}")
+        if (path.parent / STATUS).is_file() and read_status(path.parent)[0] is None
+    }
+    if run is not None and run not in found:
+        raise InvalidInput(
+            f"--run must name a complete run in {kit.folder / RESULTS}, got {run!r}; there "
+            f"{'is' if len(found) == 1 else 'are'} {', '.join(sorted(found)) or 'none'}"
+        )
+    if not found:
+        raise InvalidInput(
+            f"nothing can be handed out: no run in {kit.folder / RESULTS} is complete and has a "
+            f"{PUBLICATION}"
+        )
+    newest = max(found, key=lambda name: found[name].stat().st_mtime_ns)
+    return found[run or newest].parent
 
 
 def take_late(kit: Kit, publication: bytes) -> Path:

@@ -239,7 +239,7 @@ def encode_signed(message: FromClient, sender: str, identity: Identity) -> bytes
 def decode_to_client(raw: bytes, study: Agreement, content_expected: bool = True) -> ToClient:
     """A message from the server, checked against the study. Only proposals and results may be
     large."""
-    limit = (_LARGEST_RESULT if content_expected else 0) + list_limit(study, _OVERHEAD)
+    limit = largest_to_client(study) - (0 if content_expected else _LARGEST_RESULT)
     if study.coordinator is not None:
         envelope = _decode(_signed, raw, limit)
         verify(
@@ -289,6 +289,11 @@ def size_limit(kind: type, study: Agreement, payload: int) -> int:
     if kind is Unmask:
         return list_limit(study, SHARE_BYTES)
     return _OVERHEAD + (payload if kind in (Upload, Answer) else 0)
+
+
+def largest_to_client(study: Agreement) -> int:
+    """How long a message of the server's can be."""
+    return _LARGEST_RESULT + list_limit(study, _OVERHEAD)
 
 
 def list_limit(study: Agreement, entry: int) -> int:

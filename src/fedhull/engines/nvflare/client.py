@@ -32,7 +32,7 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
     assert kit.name is not None
     host, port = address_in(kit.folder, SITE_START)
     wait_for_server(host, port, wait, say)
-    _shake_hands(kit, host, port)
+    shake_hands(kit, host, port)
     before = runs_of(kit)
     log = kit.folder / "flare.log"
     seen = log.stat().st_size if log.exists() else 0
@@ -75,7 +75,7 @@ def _take_part(
         stop(process, grace)
 
 
-def _shake_hands(kit: Kit, host: str, port: int) -> None:
+def shake_hands(kit: Kit, host: str, port: int) -> None:
     """Whether the server's certificate and this kit's come from the same authority: FLARE itself
     would only try again and again."""
     startup = kit.folder / "startup"

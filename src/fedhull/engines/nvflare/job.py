@@ -10,6 +10,9 @@ from fedhull.protocol.drive import PROPOSE, STEPS
 
 CONTROLLER = "fedhull.engines.nvflare.controller.StudyController"
 EXECUTOR = "fedhull.engines.nvflare.executor.StudyExecutor"
+# Not in the job, but in FLARE's own processes.
+PUBLISHER = "fedhull.engines.nvflare.publisher.Publisher"
+FETCHER = "fedhull.engines.nvflare.fetcher.Fetcher"
 
 
 def write_job(folder: Path, study: Agreement, timeout: float = 600.0) -> Path:

@@ -1,11 +1,13 @@
 """Run FLARE's server or client as a child of ours, in a workspace that fedhull has made.
 
-python -m fedhull.engines.nvflare.launch server|client WORKSPACE NAME   (standard input: a pipe)
+python -m fedhull.engines.nvflare.launch server|client|fetch WORKSPACE NAME
+(standard input: a pipe)
 """
 
 import runpy
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from fedhull.engines import children
@@ -13,12 +15,14 @@ from fedhull.engines.nvflare.kit_of import KIT_VARIABLE
 
 # FLARE waits a quarter of an hour for the last word of a client that is gone.
 _PATIENCE = {"NVFLARE_CLIENT_OUTCOME_WAIT_TIMEOUT": "2"}
+_CLIENT = ("nvflare.private.fed.app.client.client_train", "fed_client.json")
 _MODULES = {
     "server": ("nvflare.private.fed.app.server.server_train", "fed_server.json"),
-    "client": ("nvflare.private.fed.app.client.client_train", "fed_client.json"),
+    "client": _CLIENT,
+    "fetch": _CLIENT,
 }
 # What a server may ask of FLARE's client. FLARE itself would also read any file of the site's out
-# to it: whether that needs a permission is for the server to say.
+# to it: whether that needs a permission is for the server to say. One that fetches answers nothing.
 _ANSWERED = {
     "AbortAppProcessor",
     "CancelResourceProcessor",
@@ -44,19 +48,19 @@ def main(role: str, workspace: str, name: str) -> None:
     children.end_with_parent()
     module, config = _MODULES[role]
     settings = ["secure_train=true", "org=fedhull", "config_folder=config"]
-    if role == "client":
+    if role != "server":
         settings.append(f"uid={name}")
-        answer_less()
+        answer_less(_ANSWERED if role == "client" else set())
     sys.argv = [module, "-m", workspace, "-s", config, "--set", *settings]
     runpy.run_module(module, run_name="__main__")
 
 
-def answer_less() -> None:
-    """Leave FLARE's client nothing to answer but what a study needs."""
+def answer_less(answered: Collection[str] = _ANSWERED) -> None:
+    """Leave FLARE's client nothing to answer but what a study needs, or what is named."""
     from nvflare.private.fed.client.client_req_processors import ClientRequestProcessors
 
     processors = ClientRequestProcessors.request_processors
-    processors[:] = [each for each in processors if type(each).__name__ in _ANSWERED]
+    processors[:] = [each for each in processors if type(each).__name__ in answered]
 
 
 if __name__ == "__main__":

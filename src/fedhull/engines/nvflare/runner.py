@@ -37,5 +37,17 @@ class FlareRunner(Runner):
 
         return run_client(kit, options.wait, say)
 
+    def publish(self, kit: Kit, results: Path, options: Options, say: Say) -> list[str]:
+        """FLARE's server, until nobody comes any more."""
+        from fedhull.engines.nvflare.late import publish
+
+        return publish(kit, results, options.wait, say)
+
+    def fetch(self, kit: Kit, options: Options, say: Say) -> bytes:
+        """FLARE's client, until it has what the server has published."""
+        from fedhull.engines.nvflare.late import fetch
+
+        return fetch(kit, options.wait, say)
+
 
 RUNNER = FlareRunner()

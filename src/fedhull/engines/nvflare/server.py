@@ -1,21 +1,25 @@
 """`fedhull server` on NVIDIA FLARE: start the server, wait for the sites, run the study, end."""
 
+import json
 import logging
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
-from typing import Any
 
 from nvflare.fuel.flare_api.flare_api import Session, new_secure_session
 
+from fedhull.disk import read_text
 from fedhull.engines.base import Say
 from fedhull.engines.children import stop
 from fedhull.engines.following import POLL_SECONDS, PROGRESS, answers, say_steps
 from fedhull.engines.nvflare.job import write_job
 from fedhull.engines.nvflare.launch import start
+from fedhull.engines.nvflare.publisher import offer, requests
 from fedhull.engines.nvflare.startup import store_in_kit
 from fedhull.engines.nvflare.workspace import (
     ADMIN,
@@ -25,14 +29,26 @@ from fedhull.engines.nvflare.workspace import (
     WORKSPACE,
     address_in,
     fresh_workspace,
-    server_configuration,
+    publishing_configuration,
 )
 from fedhull.errors import BelowThreshold, EngineFailure
 from fedhull.kits.kit import Kit
-from fedhull.kits.results import STATUS, write_status
+from fedhull.kits.results import RESULT, STATUS, read_status, write_status
 
 _START_SECONDS = 60
 _END_SECONDS = 30
+# Whoever waits for a late result asks every two seconds.
+_ASKED_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class FlareServer:
+    """A running server of FLARE's: its workspace, its port, its process and where it logs."""
+
+    workspace: Path
+    port: int
+    process: "subprocess.Popen[bytes]"
+    log: Path
 
 
 def run_server(kit: Kit, wait: float, timeout: float, say: Say) -> Path:
@@ -41,6 +57,16 @@ def run_server(kit: Kit, wait: float, timeout: float, say: Say) -> Path:
     The study begins when all sites are there, or after `wait` seconds if enough are. Each step
     waits for at most `timeout` seconds.
     """
+    with flare_server(kit, say) as flare, _admin_session(flare) as session:
+        results = _conduct(kit, session, wait, timeout, say)
+        if read_status(results)[0] is None:
+            _hand_out(flare.workspace, results, say)
+        return results
+
+
+@contextmanager
+def flare_server(kit: Kit, say: Say) -> Iterator[FlareServer]:
+    """FLARE's server for a coordinator's kit, while the block runs."""
     log = kit.folder / "flare.log"
     host, port = address_in(kit.folder, SERVER_START)
     if answers("localhost", port):
@@ -49,13 +75,12 @@ def run_server(kit: Kit, wait: float, timeout: float, say: Say) -> Path:
             f"(provision again with another --port)"
         )
     store_in_kit(kit.folder)
-    configuration = server_configuration(host, port, str(kit.folder / WORKSPACE))
+    configuration = publishing_configuration(host, port, str(kit.folder / WORKSPACE))
     with fresh_workspace(kit.folder, configuration, SERVER_KEYS) as workspace:
         process = start("server", workspace, "server", kit.folder, log)
         try:
             say(f"Starting the server (NVIDIA FLARE; its own log: {log})")
-            with _admin_session(workspace / ADMIN_FOLDER, port, process, log) as session:
-                return _conduct(kit, session, wait, timeout, say)
+            yield FlareServer(workspace, port, process, log)
         finally:
             stop(process)
 
@@ -71,21 +96,28 @@ def _conduct(kit: Kit, session: Session, wait: float, timeout: float, say: Say) 
     return results
 
 
+def wait_until_started(flare: FlareServer) -> None:
+    """Until FLARE's server listens."""
+    deadline = monotonic() + _START_SECONDS
+    while not answers("localhost", flare.port):
+        if flare.process.poll() is not None or monotonic() > deadline:
+            raise EngineFailure(f"the server did not start; the end of {flare.log} says why")
+        sleep(POLL_SECONDS)
+
+
 @contextmanager
-def _admin_session(admin: Path, port: int, process: Any, log: Path) -> Iterator[Session]:
+def _admin_session(flare: FlareServer) -> Iterator[Session]:
     """FLARE's own administration, from its own workspace."""
     logging.getLogger("nvflare").setLevel(logging.CRITICAL)
-    deadline = monotonic() + _START_SECONDS
-    while not answers("localhost", port):
-        if process.poll() is not None or monotonic() > deadline:
-            raise EngineFailure(f"the server did not start; the end of {log} says why")
-        sleep(POLL_SECONDS)
+    wait_until_started(flare)
+    admin = flare.workspace / ADMIN_FOLDER
     try:
         with redirect_stdout(StringIO()):  # FLARE prints there what it is doing
             session = new_secure_session(ADMIN, str(admin), timeout=_START_SECONDS)
     except Exception as problem:
         raise EngineFailure(
-            f"the server cannot be reached as {ADMIN}: {problem}; the end of {log} may say why"
+            f"the server cannot be reached as {ADMIN}: {problem}; the end of {flare.log} may "
+            f"say why"
         ) from None
     try:
         yield session
@@ -143,3 +175,23 @@ def _finish_job(session: Session, job: str) -> None:
             session.abort_job(job)
             return
         sleep(POLL_SECONDS)
+
+
+def _hand_out(workspace: Path, results: Path, say: Say) -> None:
+    """Give the publication to those who have come back for it; say who has not."""
+    offer(workspace, results)
+    deadline = monotonic() + _ASKED_SECONDS
+    while True:
+        given = set(requests(workspace, given=True))
+        if set(requests(workspace, given=False)) <= given or monotonic() > deadline:
+            break
+        sleep(POLL_SECONDS)
+    record = json.loads(read_text(results / RESULT))
+    missed = set(record.get("survivors", [])) & set(record.get("failures", []))
+    for name in sorted(given):
+        say(f"{name} has fetched the result")
+    if missed - given:
+        say(
+            f"In the sum, but not there at the end: {', '.join(sorted(missed - given))}. 'fedhull "
+            f"server KIT --publish' hands out the result to whoever comes for it later"
+        )

@@ -17,7 +17,7 @@ import msgspec
 from nvflare.fuel.utils.log_utils import default_log_dict
 
 from fedhull.disk import read_bytes, write_bytes, write_json
-from fedhull.engines.nvflare.job import CONTROLLER, EXECUTOR
+from fedhull.engines.nvflare.job import CONTROLLER, EXECUTOR, FETCHER, PUBLISHER
 from fedhull.errors import InvalidInput
 
 PROJECT = "fedhull"
@@ -29,6 +29,7 @@ SERVER_KEYS = [
     *(f"{ADMIN_FOLDER}/{name}" for name in SITE_KEYS),
 ]
 SITE_START, SERVER_START = "startup/fed_client.json", "startup/fed_server.json"
+_RESOURCES = "local/resources.json"
 _HEARTBEAT_TIMEOUT = 30
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 
@@ -53,7 +54,7 @@ _SERVER_POLICY = {"format_version": "1.0", "permissions": {"project_admin": "any
 _PARTS = "nvflare.app_common"
 _MANAGER = "resource_managers.gpu_resource_manager.GPUResourceManager"
 
-Configuration = Mapping[str, Mapping[str, Any]]
+Configuration = Mapping[str, dict[str, Any]]
 
 
 def site_configuration(name: str, host: str, port: int) -> Configuration:
@@ -77,10 +78,28 @@ def site_configuration(name: str, host: str, port: int) -> Configuration:
     }
     return {
         SITE_START: {"format_version": 2, "servers": [server], "client": client},
-        "local/resources.json": _only(EXECUTOR) | resources,
+        _RESOURCES: _only(EXECUTOR) | resources,
         "local/authorization.json": SITE_POLICY,
         "local/log_config.json": default_log_dict,
     }
+
+
+def fetching_configuration(name: str, host: str, port: int) -> Configuration:
+    """The same for a site that is there for a late result only: no job can start at it."""
+    usual = site_configuration(name, host, port)
+    fetcher = {"id": "fetcher", "path": FETCHER, "args": {}}
+    resources = usual[_RESOURCES] | {"class_allow_list": [], "components": [fetcher]}
+    return {**usual, _RESOURCES: resources}
+
+
+def publishing_configuration(host: str, port: int, store: str) -> Configuration:
+    """The same as `server_configuration`, with somebody there who hands out what is published: in
+    what FLARE reads under `fedhull server`, not in kits."""
+    usual = server_configuration(host, port, store)
+    publisher = {"id": "publisher", "path": PUBLISHER, "args": {}}
+    resources = dict(usual[_RESOURCES])
+    resources["components"] = [*resources["components"], publisher]
+    return {**usual, _RESOURCES: resources}
 
 
 def server_configuration(host: str, port: int, store: str) -> Configuration:
@@ -147,7 +166,7 @@ def server_configuration(host: str, port: int, store: str) -> Configuration:
     }
     return {
         SERVER_START: {"format_version": 2, "servers": [server]},
-        "local/resources.json": _only(CONTROLLER) | resources,
+        _RESOURCES: _only(CONTROLLER) | resources,
         "local/authorization.json": _SERVER_POLICY,
         "local/log_config.json": default_log_dict,
         f"{ADMIN_FOLDER}/startup/fed_admin.json": {"format_version": 1, "admin": admin},
