@@ -14,6 +14,7 @@ from parties import (
 )
 
 from fedhull.errors import BadMessage, BadShares, DecodingError, UnknownLabelSum
+from fedhull.learn.sketch import LENGTH
 from fedhull.protocol import messages as m
 from fedhull.protocol.drive import drive
 from fedhull.protocol.memory import MemoryEngine
@@ -48,7 +49,12 @@ def corners(summation, hulls, total, participants):
     """What adds these hulls {label: bins} to a sum, and nothing to any slot."""
     study = summation.study
     sums = study.coding.encode(hulls, total, study.protocol.spare_sums)
-    return [sums, summation.slots.encode({}, participants)]
+    labels = participants * study.labels.classes
+    return [
+        sums,
+        summation.slots.encode({}, participants),
+        summation.sketch_slots.encode({}, labels),
+    ]
 
 
 # Corners in a class that is not the liar's.
@@ -68,7 +74,7 @@ def test_corners_added_to_another_sites_class_are_noticed(seed):
 
     lying(clients[LIAR], add)
     server = make_server(study)
-    with pytest.raises(UnknownLabelSum, match="another site has added"):
+    with pytest.raises(UnknownLabelSum, match="another site has added|hulls without counts"):
         drive(server, MemoryEngine(clients.values()))
     assert server.aggregate is None
     assert victim.state == "unmasked"
@@ -95,9 +101,11 @@ def test_a_second_place_is_noticed(code):
 
     def add(drawn, total, participants, summation):
         place = (drawn.place + 1) % (study.places if study.draws_places else 4)
-        slots = summation.slots.encode({place: drawn.slot([[1]] * len(drawn.labels))}, participants)
-        label = study.labels_of(place)[0]
-        return [corners(summation, {label: [7]}, total, participants)[0], slots]
+        label, sketch = study.labels_of(place)[0], [5] + [0] * LENGTH
+        other = replace(drawn, place=place, labels=[label])
+        slots = summation.slots.encode({place: other.slot({label: ([7], sketch)})}, participants)
+        told = summation.sketch_slots.encode({label: sketch}, participants * study.labels.classes)
+        return [corners(summation, {label: [7]}, total, participants)[0], slots, told]
 
     lying(clients[LIAR], add)
     with pytest.raises(DecodingError):
@@ -121,7 +129,10 @@ def test_a_place_that_is_anothers_is_noticed(code):
         return replace(mine, place=other.place, labels=other.labels[:1] * len(mine.labels))
 
     contribution.draw = draw
-    contribution._hulls = contribution._hulls[:1]
+    contribution._hulls, contribution._sketches = (
+        contribution._hulls[:1],
+        contribution._sketches[:1],
+    )
     with pytest.raises(DecodingError):
         drive(make_server(study), MemoryEngine(clients.values()))
 
@@ -136,13 +147,35 @@ def test_a_hull_with_bins_that_are_not_its_corners_is_refused():
         HullCoordinator(study).take(total, 0.0)
 
 
+@pytest.mark.parametrize("code", ["auto", "binary"])
+def test_a_sketch_changed_by_another_site_is_noticed(code):
+    study, _, clients = parties(4, code=code)
+
+    def add(drawn, total, participants, summation):
+        # numbers for every place that a liar could know, as if all were its own
+        known = clients["site-b"]._contribution.draw(
+            sorted(clients, key=lambda name: clients[LIAR]._received[name].order).index("site-b"),
+            clients["site-b"]._randomness,
+        )
+        more = corners(summation, {}, total, participants)
+        labels = participants * study.labels.classes
+        # power sums of values alone, without naming the slot a second time
+        told = summation.sketch_slots.encode({known.labels[0]: [1] * (1 + LENGTH)}, labels)
+        more[2] = [0] * (labels + 1 + 2) + told[labels + 1 + 2 :]
+        return more
+
+    lying(clients[LIAR], add)
+    with pytest.raises(DecodingError):
+        drive(make_server(study), MemoryEngine(clients.values()))
+
+
 def test_announcing_too_much_ends_the_session_before_any_upload():
     study, _, clients = parties(4, most_bins=100)
 
     class Boastful(HullContribution):
         announced = 10**9
 
-    clients[LIAR]._contribution = Boastful(study, [[1]])
+    clients[LIAR]._contribution = Boastful(study, [[1]], [[5] + [0] * LENGTH])
     with pytest.raises(BadMessage, match="more together than the study allows"):
         drive(make_server(study), MemoryEngine(clients.values()))
     assert {client.state.value for client in clients.values()} == {"announced"}

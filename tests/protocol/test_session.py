@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from parties import (
+    contribution,
     expected_hulls,
     identity,
     make_clients,
@@ -32,7 +33,7 @@ from fedhull.protocol.client import ClientSession, ClientState
 from fedhull.protocol.drive import drive
 from fedhull.protocol.masking import pairwise_mask, self_mask
 from fedhull.protocol.memory import MemoryEngine
-from fedhull.study.hulls.sum import HullContribution, HullSummation
+from fedhull.study.hulls.sum import HullSummation
 
 STEPS = ["advertise", "share", "announce", "upload", "confirm", "unmask"]
 
@@ -121,8 +122,8 @@ def test_too_many_labels_in_a_bin_end_with_the_remedy():
 
 def test_a_client_that_fills_more_bins_than_it_announced_spoils_nothing_silently():
     server, engine, clients, _ = make_parties(3)
-    announced = HullContribution(server.study, [list(range(1, 5))])
-    filled = HullContribution(server.study, [list(range(1, 41))])
+    announced = contribution(server.study, [list(range(1, 5))])
+    filled = contribution(server.study, [list(range(1, 41))])
     announced.vector, announced.draw = filled.vector, filled.draw
     clients["site-a"]._contribution = announced
     with pytest.raises(SyndromeUndecodable, match="filled more bins"):
@@ -144,14 +145,14 @@ def test_a_client_that_fills_more_bins_than_it_announced_spoils_nothing_silently
 def test_bad_hulls_are_refused_before_anything_is_sent(hulls, words):
     study = make_study(3, most_bins=100)
     with pytest.raises(InvalidInput, match=words):
-        HullContribution(study, hulls)
+        contribution(study, hulls)
 
 
 def test_an_identity_that_is_not_on_the_roster_cannot_join():
     study = make_study(3)
     for name, who in [("site-a", "somebody"), ("site-a", "site-b"), ("nobody", "site-a")]:
         with pytest.raises(BadIdentity, match="roster"):
-            ClientSession(study, name, identity(who), HullContribution(study, [[1]]))
+            ClientSession(study, name, identity(who), contribution(study, [[1]]))
 
 
 # What the server sees.

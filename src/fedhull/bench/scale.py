@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from fedhull.bench.timing import peak_memory_mb
+from fedhull.learn.sketch import class_sketch
 from fedhull.progress import Progress
 from fedhull.study.draft import draft_study, site_name
 from fedhull.study.hulls.holdings import HullHoldings
 from fedhull.study.rehearsal import rehearse
+from fedhull.study.study import Study
 
 
 def bench_scale(
@@ -20,23 +22,8 @@ def bench_scale(
     seconds divided by the number of sites."""
     study = draft_study(clients, classes=classes, epsilon=epsilon, radius=0.95)
     rng = np.random.default_rng(0)
-    # bins of one ring are the corners of a hull, whichever of them are taken
-    rings = study.quantizer.n_bins - study.quantizer.n_angles * np.arange(1, classes + 1)
     holdings = {
-        site_name(i): HullHoldings(
-            list(range(classes)),
-            [
-                (
-                    rng.choice(study.quantizer.n_angles, corners // classes, replace=False)
-                    + 1
-                    + ring
-                ).tolist()
-                for ring in rings
-            ],
-            points_held=corners,
-            points_guarded=0,
-        )
-        for i in range(clients)
+        site_name(i): _holdings(study, corners // classes, classes, rng) for i in range(clients)
     }
     steps: dict[str, float] = {}
 
@@ -60,3 +47,26 @@ def bench_scale(
         "bytes_down_per_client": max(outcome.record.bytes_down.values()),
         "memory_mb": peak_memory_mb(),
     }
+
+
+def _holdings(study: Study, corners: int, classes: int, rng: np.random.Generator) -> HullHoldings:
+    """Hulls of so many corners, each class in a sector of the outermost ring, whose bins are all
+    corners of their hull."""
+    quantizer = study.quantizer
+    sector = quantizer.n_angles // classes
+    first = quantizer.n_bins - quantizer.n_angles + 1
+    hulls = [
+        (first + c * sector + rng.choice(sector, corners, replace=False)).tolist()
+        for c in range(classes)
+    ]
+    sketches = [
+        [corners, *class_sketch(quantizer.decode(np.array(bins)), 1.0, study.learning.seed)]
+        for bins in hulls
+    ]
+    return HullHoldings(
+        list(range(classes)),
+        hulls,
+        points_held=corners * classes,
+        points_guarded=0,
+        sketches=[list(map(int, sketch)) for sketch in sketches],
+    )

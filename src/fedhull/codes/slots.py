@@ -18,6 +18,21 @@ from fedhull.errors import SyndromeUndecodable
 SLOT_FIELD = smallest_field(2**60)
 
 
+def unsigned(numbers: Sequence[int]) -> list[int]:
+    """Numbers between −2^59 and 2^59 as elements of the field."""
+    return [number % SLOT_FIELD.q for number in numbers]
+
+
+def signed(elements: Sequence[int]) -> list[int]:
+    """The inverse of `unsigned`.
+
+    >>> signed(unsigned([-3, 4]))
+    [-3, 4]
+    """
+    q = SLOT_FIELD.q
+    return [element - q if element > q // 2 else element for element in elements]
+
+
 @dataclass(frozen=True)
 class SlotCoding:
     """The coding of slots of `width` numbers, named by numbers below `space`."""

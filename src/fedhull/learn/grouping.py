@@ -5,7 +5,8 @@ J global classes: `matching`, ours, or the paper's `kernighan-lin` and `spectral
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from inspect import signature
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,8 +14,17 @@ from fedhull.errors import InvalidInput
 from fedhull.registry import Registry, name_of
 
 
+class Slots(NamedTuple):
+    """What sites say of the cells behind their hulls: how many they are (n,), and the mean of their
+    sketches (n, 8)."""
+
+    counts: np.ndarray
+    means: np.ndarray
+
+
 class Grouping(Protocol):
-    """How hulls are sorted into classes."""
+    """How hulls are sorted into classes. A grouping that has a parameter `slots` is also given what
+    sites say of the cells behind their hulls."""
 
     def __call__(
         self,
@@ -39,17 +49,20 @@ def group_hulls(
     method: str | Grouping = "matching",
     curvature: float = 1.0,
     seed: int = 0,
+    slots: Slots | None = None,
 ) -> np.ndarray:
     """The group, 0..n_groups−1, of each hull, numbered as they appear; `clients[i]` says whose hull
-    i is. `method` is a grouping or the name of one.
+    i is. `method` is a grouping or the name of one. With 0 groups, their number is found, if the
+    method can do that.
 
     >>> a, b = np.array([[0.8, 0.0]]), np.array([[-0.8, 0.0]])
     >>> group_hulls([a, b, b, a], clients=[0, 0, 1, 1], n_groups=2).tolist()
     [0, 1, 1, 0]
     """
     grouping = GROUPINGS.resolve(method)
+    told = {"slots": slots} if "slots" in signature(grouping).parameters else {}
     groups = np.asarray(
-        grouping(hulls, np.asarray(clients), n_groups, curvature=curvature, seed=seed)
+        grouping(hulls, np.asarray(clients), n_groups, curvature=curvature, seed=seed, **told)
     )
     if groups.shape != (len(hulls),) or groups.dtype.kind not in "iu":
         raise InvalidInput(
@@ -57,7 +70,7 @@ def group_hulls(
             f"{name_of(method)} returned an array of shape {groups.shape} and type "
             f"{groups.dtype}"
         )
-    if len(np.unique(groups)) > n_groups:
+    if len(np.unique(groups)) > (n_groups or len(hulls)):
         raise InvalidInput(
             f"grouping must sort the hulls into at most {n_groups} groups, but "
             f"{name_of(method)} made {len(np.unique(groups))}"

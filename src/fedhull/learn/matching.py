@@ -8,6 +8,8 @@ import numpy as np
 from fedhull.disc.centroid import centroids
 from fedhull.disc.maps import pairwise_distance
 from fedhull.errors import InvalidInput
+from fedhull.learn.grouping import Slots
+from fedhull.learn.slots import match_slots
 
 _MOST_ROUNDS = 50
 # Studies with more hulls than this are settled from the hulls of fewer clients.
@@ -21,13 +23,20 @@ def matching(
     *,
     curvature: float = 1.0,
     seed: int = 0,
+    slots: Slots | None = None,
 ) -> np.ndarray:
-    """Constrained clustering of the hulls' centroids; groups (n,).
+    """Constrained clustering, by the sketches of the cells behind the hulls (`match_slots`) or,
+    where there are none, of the hulls' centroids; groups (n,).
 
-    Each round assigns every client's hulls to different groups at the least total distance (the
-    Hungarian method), then moves the groups' centres to the centroids of what they got, until
-    nothing changes. Of many starts, each from the hulls of some client, the cheapest end wins.
+    Of centroids, each round assigns every client's hulls to different groups at the least total
+    distance (the Hungarian method), then moves the groups' centres to the centroids of what they
+    got, until nothing changes. Of many starts, each from the hulls of some client, the cheapest end
+    wins.
     """
+    if slots is not None:
+        return match_slots(slots.means, slots.counts, owners, n_groups).groups
+    if n_groups == 0:
+        raise InvalidInput("without sketches, the number of classes must be known")
     middles = centroids(
         np.concatenate(list(hulls)),
         np.repeat(np.arange(len(hulls)), [len(hull) for hull in hulls]),

@@ -39,11 +39,13 @@ def sweep(
         taking_part = [holdings[name] for name in survivors]
         hulls: dict[int, list[int]] = {}
         classes: dict[int, Any] = {}
+        sketches: dict[int, list[int]] = {}
         for place, held in enumerate(taking_part):
-            for j, (name, bins) in enumerate(zip(held.classes, held.hulls, strict=True)):
+            told = zip(held.classes, held.hulls, held.sketches, strict=True)
+            for j, (name, bins, sketch) in enumerate(told):
                 label = study.labels_of(place)[j]
-                hulls[label], classes[label] = sorted(bins), name
-        learned = learn(at_epsilon, HullTotal(hulls, list(survivors)))
+                hulls[label], classes[label], sketches[label] = sorted(bins), name, sketch
+        learned = learn(at_epsilon, HullTotal(hulls, list(survivors), sketches=sketches))
         rows.append(
             Tradeoff(
                 epsilon=epsilon,

@@ -11,6 +11,7 @@ from fedhull.disc.epsilon_hull import epsilon_hull
 from fedhull.disc.points import as_ball_points
 from fedhull.errors import InvalidInput
 from fedhull.learn.guard import Guarded
+from fedhull.learn.sketch import class_sketch
 from fedhull.study.study import Study
 
 
@@ -35,7 +36,8 @@ class ClassLine(msgspec.Struct, frozen=True, kw_only=True):
 class HullHoldings:
     """A site's classes in its own order, the bins of their hulls, and the points behind them.
 
-    `classes` are those that leave, `withheld` the others. `points_held` counts the points that the
+    `classes` are those that leave, with the count and the sketch of the cells of each; `withheld`
+    are the others. `points_held` counts the points that the
     hulls could be made from, `points_guarded` those of them that the guard left out. x : (n, 2),
     all points; of_class : (n,), the position of each point's class among all; test : (n,), which of
     them are kept for testing.
@@ -45,6 +47,7 @@ class HullHoldings:
     hulls: list[list[int]]
     points_held: int
     points_guarded: int
+    sketches: list[list[int]] = field(default_factory=list)
     withheld: list[Any] = field(default_factory=list)
     lines: list[ClassLine] = field(default_factory=list)
     x: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
@@ -116,6 +119,7 @@ class HullHoldings:
                 hulls=self.hulls,
                 points_held=self.points_held,
                 points_guarded=self.points_guarded,
+                sketches=self.sketches,
                 withheld=self.withheld,
                 lines=self.lines,
                 x=self.x.astype("<f8").tobytes(),
@@ -135,6 +139,7 @@ class HullHoldings:
                 packed.hulls,
                 packed.points_held,
                 packed.points_guarded,
+                packed.sketches,
                 packed.withheld,
                 packed.lines,
                 x=np.frombuffer(packed.x, dtype="<f8").reshape(-1, 2),
@@ -152,6 +157,7 @@ class _Packed(msgspec.Struct, array_like=True):
     hulls: list[list[int]]
     points_held: int
     points_guarded: int
+    sketches: list[list[int]]
     withheld: list[Any]
     lines: list[ClassLine]
     x: bytes
@@ -186,6 +192,7 @@ def make_hulls(
         [hulls[name] for name in sent],
         points_held=len(x),
         points_guarded=sum(line.guarded for line in lines),
+        sketches=[_sketch(study, x[y == name]) for name in sent],
         withheld=withheld,
         lines=lines,
         x=x,
@@ -228,6 +235,12 @@ def prepare(
     ]
     everything = np.array([position[name] for name in classes.tolist()], dtype=np.int32)[of_class]
     return replace(made, lines=lines, x=points, of_class=everything, test=test)
+
+
+def _sketch(study: Study, cells: np.ndarray) -> list[int]:
+    """How many cells there are, and their sketch."""
+    sums = class_sketch(cells, study.geometry.curvature, study.learning.seed)
+    return [len(cells), *sums.tolist()]
 
 
 def _too_few(study: Study, members: np.ndarray, donors: np.ndarray | None) -> str:

@@ -9,7 +9,8 @@ import numpy as np
 from fedhull.disc.hull import minimal_hull
 from fedhull.errors import UnknownLabelSum
 from fedhull.learn.classifiers import make_classifier
-from fedhull.learn.grouping import group_hulls
+from fedhull.learn.grouping import Slots, group_hulls
+from fedhull.learn.sketch import slot_means
 from fedhull.study.hulls.sum import HullTotal
 from fedhull.study.study import Study
 
@@ -62,9 +63,19 @@ def learn(study: Study, total: HullTotal) -> Learned:
     owners = [list(dict.fromkeys(places)).index(place) for place in places]
     curvature, learning = study.geometry.curvature, study.learning
     begin = perf_counter()
-    groups = group_hulls(hulls, owners, study.n_classes, learning.grouping, curvature)
+    groups = group_hulls(
+        hulls, owners, study.n_classes, learning.grouping, curvature, slots=_slots(total, labels)
+    )
     grouped = perf_counter()
     model = make_classifier(learning.method, curvature, learning.strength)
     model.fit(np.concatenate(hulls), np.repeat(groups, [len(h) for h in hulls]))
     seconds = {"grouping": grouped - begin, "learning": perf_counter() - grouped}
     return Learned(model, labels, hulls, groups, seconds)
+
+
+def _slots(total: HullTotal, labels: list[int]) -> Slots | None:
+    """What sites say of the cells behind the hulls of these labels, if they do."""
+    if not total.sketches:
+        return None
+    told = np.array([total.sketches[label] for label in labels])
+    return Slots(told[:, 0], slot_means(told[:, 1:], told[:, 0]))

@@ -22,6 +22,9 @@ SLOT_WIDTH = _SECRET_NUMBERS + _TAG_NUMBERS
 _NUMBER_BYTES, _NUMBER_BITS = 8, 60
 _UNUSED = 2**32 - 1
 
+# What a site says of a label: the bins of its hull, and the count and sketch of its cells.
+Told = tuple[Sequence[int], Sequence[int]]
+
 
 @dataclass(frozen=True, repr=False)
 class Pseudonym:
@@ -44,10 +47,9 @@ class Pseudonym:
         secret = tuple(draw(1 << _NUMBER_BITS) for _ in range(_SECRET_NUMBERS))
         return cls(place, sorted(labels, key=lots.__getitem__)[:classes], secret)
 
-    def slot(self, hulls: Sequence[Sequence[int]]) -> list[int]:
-        """The numbers in the site's slot: its secret, and the tag of its hulls."""
-        labelled = dict(zip(self.labels, hulls, strict=True))
-        return [*self.secret, *_tag(self.secret, self.place, labelled)]
+    def slot(self, told: Mapping[int, Told]) -> list[int]:
+        """The numbers in the site's slot: its secret, and the tag of what it says of each label."""
+        return [*self.secret, *_tag(self.secret, self.place, told)]
 
     def to_bytes(self) -> bytes:
         """For a private file."""
@@ -63,12 +65,12 @@ class Pseudonym:
 
 
 def checked_secret(
-    slot: Sequence[int], place: int, hulls: Mapping[int, Sequence[int]]
+    slot: Sequence[int], place: int, told: Mapping[int, Told]
 ) -> tuple[int, ...] | None:
-    """The secret in the slot of a place, if its tag is that of these hulls {label: bins}; else
+    """The secret in the slot of a place, if its tag is that of what is told of each label; else
     somebody has added something that is not the owner's."""
     secret, found = tuple(slot[:_SECRET_NUMBERS]), tuple(slot[_SECRET_NUMBERS:])
-    return secret if found == _tag(secret, place, hulls) else None
+    return secret if found == _tag(secret, place, told) else None
 
 
 def seal_classes(secret: Sequence[int], classes: Sequence[int | None], context: bytes) -> bytes:
@@ -88,8 +90,8 @@ def open_classes(secret: Sequence[int], sealed: bytes, context: bytes) -> list[i
     return [None if number == _UNUSED else number for number in numbers]
 
 
-def _tag(secret: Sequence[int], place: int, hulls: Mapping[int, Sequence[int]]) -> tuple[int, ...]:
-    content = [(label, sorted(hulls[label])) for label in sorted(hulls)]
+def _tag(secret: Sequence[int], place: int, told: Mapping[int, Told]) -> tuple[int, ...]:
+    content = [(label, sorted(told[label][0]), told[label][1]) for label in sorted(told)]
     message = digest(b"hulls", place.to_bytes(8, "big"), msgspec.msgpack.encode(content))
     bits = int.from_bytes(tag(_key(secret, b"tag"), message), "big")
     return tuple(bits >> _NUMBER_BITS * i & (1 << _NUMBER_BITS) - 1 for i in range(_TAG_NUMBERS))

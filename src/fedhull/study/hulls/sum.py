@@ -4,9 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
+import numpy as np
 
-from fedhull.codes.slots import SlotCoding
+from fedhull.codes.slots import SlotCoding, signed, unsigned
 from fedhull.errors import InvalidInput, UnknownLabelSum
+from fedhull.learn.sketch import LENGTH as SKETCH_LENGTH
+from fedhull.learn.sketch import slot_means
 from fedhull.protocol.keys import Randomness, digest
 from fedhull.protocol.layout import Layout, Vector
 from fedhull.study.hulls.pseudonym import SLOT_WIDTH, Pseudonym, checked_secret
@@ -15,25 +18,35 @@ from fedhull.study.study import Study, announced_corners
 
 @dataclass(frozen=True, repr=False)
 class HullTotal:
-    """What the server learns: the hulls of all survivors by their labels, and for each place the
-    secret that it shares with whoever has it."""
+    """What the server learns: the hulls of all survivors by their labels, how many cells stand
+    behind each and their sketch, and for each place the secret that it shares with whoever has
+    it."""
 
     hulls: dict[int, list[int]]
     survivors: list[str]
     n_sums: int = 0
     secrets: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    sketches: dict[int, list[int]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"HullTotal({len(self.hulls)} hulls of {len(self.survivors)} sites)"
 
     def to_bytes(self) -> bytes:
         """For a private file."""
-        return msgspec.msgpack.encode((self.hulls, self.survivors, self.n_sums, self.secrets))
+        return msgspec.msgpack.encode(
+            (self.hulls, self.survivors, self.n_sums, self.secrets, self.sketches)
+        )
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> "HullTotal":
         """The inverse of `to_bytes`."""
-        parts = tuple[dict[int, list[int]], list[str], int, dict[int, tuple[int, ...]]]
+        parts = tuple[
+            dict[int, list[int]],
+            list[str],
+            int,
+            dict[int, tuple[int, ...]],
+            dict[int, list[int]],
+        ]
         try:
             return cls(*msgspec.msgpack.decode(raw, type=parts))
         except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -55,8 +68,13 @@ class HullSummation:
 
     @property
     def slots(self) -> SlotCoding:
-        """How the sites' secrets and tags travel."""
+        """How the sites' secrets and tags travel: a slot for each place."""
         return SlotCoding(self.study.places, SLOT_WIDTH)
+
+    @property
+    def sketch_slots(self) -> SlotCoding:
+        """How counts and sketches travel: a slot for each label."""
+        return SlotCoding(self.study.coding.space, 1 + SKETCH_LENGTH)
 
     @property
     def most(self) -> int:
@@ -64,11 +82,14 @@ class HullSummation:
         return announced_corners(self.study.protocol.most_bins)
 
     def layout(self, total: int, participants: int) -> Layout:
-        """As many sums as determine, and check, all corners together, and a slot for each site."""
+        """As many sums as determine, and check, all corners together, and a slot for each site and
+        for each label."""
+        labels = participants * self.study.labels.classes
         return Layout(
             (
                 (self.study.coding.field, self.study.sums_for(total)),
                 (self.slots.field, self.slots.length(participants)),
+                (self.sketch_slots.field, self.sketch_slots.length(labels)),
             )
         )
 
@@ -76,14 +97,22 @@ class HullSummation:
         self, vector: Vector, total: int, survivors: list[str], participants: int
     ) -> HullTotal:
         """The hulls in the sum, if every site has used labels of one place, its own."""
-        sums, slots = self.layout(total, participants).to_ints(vector)
+        sums, slots, told = self.layout(total, participants).to_ints(vector)
         hulls = self.study.coding.decode(sums, total, self.study.protocol.spare_sums)
         slot_of = self.slots.decode(slots, participants)
         self._check_places(hulls, slot_of, len(survivors), participants)
+        labels = participants * self.study.labels.classes
+        sketches = {
+            label: signed(numbers)
+            for label, numbers in self.sketch_slots.decode(told, labels).items()
+        }
+        self._check_sketches(hulls, sketches)
         secrets: dict[int, tuple[int, ...]] = {}
         for place, slot in slot_of.items():
             of_place = {
-                label: hulls[label] for label in self.study.labels_of(place) if label in hulls
+                label: (hulls[label], sketches[label])
+                for label in self.study.labels_of(place)
+                if label in hulls
             }
             secret = checked_secret(slot, place, of_place)
             if secret is None:
@@ -92,7 +121,19 @@ class HullSummation:
                     "has added to them; nobody can tell which"
                 )
             secrets[place] = secret
-        return HullTotal(hulls, survivors, len(sums), secrets)
+        return HullTotal(hulls, survivors, len(sums), secrets, sketches)
+
+    def _check_sketches(
+        self, hulls: Mapping[int, list[int]], sketches: Mapping[int, list[int]]
+    ) -> None:
+        """Every hull has its count and sketch, which cells can make."""
+        if hulls.keys() != sketches.keys():
+            raise UnknownLabelSum("the sum has hulls without counts, or counts without hulls")
+        try:
+            told = np.array([sketches[label] for label in hulls]).reshape(-1, 1 + SKETCH_LENGTH)
+            slot_means(told[:, 1:], told[:, 0]) if len(told) else None
+        except InvalidInput as problem:
+            raise UnknownLabelSum(f"the sum has a sketch of no cells: {problem}") from None
 
     def _check_places(
         self,
@@ -114,12 +155,19 @@ class HullSummation:
 
 
 class HullContribution:
-    """The hulls of a client: for each of its classes in its own order, the bins."""
+    """The hulls of a client: for each of its classes in its own order, the bins, and the count and
+    sketch of its cells."""
 
-    def __init__(self, study: Study, hulls: Sequence[Sequence[int]]):
+    def __init__(
+        self,
+        study: Study,
+        hulls: Sequence[Sequence[int]],
+        sketches: Sequence[Sequence[int]],
+    ):
         self.summation = HullSummation(study)
         self._study = study
         self._hulls = _checked_hulls(study, hulls)
+        self._sketches = [list(sketch) for sketch in sketches]
 
     @property
     def announced(self) -> int:
@@ -134,9 +182,15 @@ class HullContribution:
         """The sums of the hulls, and of the client's slot."""
         study, summation = self._study, self.summation
         hulls = dict(zip(drawn.labels, self._hulls, strict=True))
+        sketches = dict(zip(drawn.labels, self._sketches, strict=True))
         sums = study.coding.encode(hulls, total, study.protocol.spare_sums)
-        slots = summation.slots.encode({drawn.place: drawn.slot(self._hulls)}, participants)
-        return summation.layout(total, participants).vector([sums, slots])
+        tagged = {label: (hulls[label], sketches[label]) for label in hulls}
+        slots = summation.slots.encode({drawn.place: drawn.slot(tagged)}, participants)
+        labels = participants * study.labels.classes
+        told = summation.sketch_slots.encode(
+            {label: unsigned(numbers) for label, numbers in sketches.items()}, labels
+        )
+        return summation.layout(total, participants).vector([sums, slots, told])
 
 
 def _checked_hulls(study: Study, hulls: Sequence[Sequence[int]]) -> list[list[int]]:
