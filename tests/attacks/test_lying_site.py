@@ -74,7 +74,7 @@ def test_corners_added_to_another_sites_class_are_noticed(seed):
 
     lying(clients[LIAR], add)
     server = make_server(study)
-    with pytest.raises(UnknownLabelSum, match="another site has added|hulls without counts"):
+    with pytest.raises(UnknownLabelSum, match=r"another site has added|hulls without counts"):
         drive(server, MemoryEngine(clients.values()))
     assert server.aggregate is None
     assert victim.state == "unmasked"

@@ -55,7 +55,7 @@ def test_a_host_that_is_none_leaves_no_half_made_kits(study):
 def test_without_a_yes_nothing_is_sent(study, answer):
     done = client(study, answer=answer)
     assert done.returncode == 2
-    assert "of the other" in done.stderr
+    assert "points would leave" in done.stderr
     assert "nothing was sent" in done.stderr
     assert done.stdout == ""
     assert not (study / "kits" / "lab-a" / "consent.json").exists()
@@ -63,7 +63,7 @@ def test_without_a_yes_nothing_is_sent(study, answer):
 
 def test_consent_is_never_asked_blind(study):
     done = client(study, "--json", answer="n\n")
-    assert "of the other" in done.stderr
+    assert "points would leave" in done.stderr
 
 
 @pytest.mark.parametrize(

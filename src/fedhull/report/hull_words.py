@@ -9,6 +9,7 @@ SEEN = (
     "who takes part, when, message sizes",
     "settings of the study",
     "the bins of each hull, and which hulls are one site's",
+    "how many cells stand behind each hull, and eight sums over them (their sketch)",
 )
 SUM = "the sum of the label vectors of one set of ≥ {threshold} sites, which the server chooses"
 SEEN_IF_ONE_VANISHED = "that a site vanished"
@@ -29,8 +30,8 @@ COLLUSION_BY_ORDER = (
     "site knows the order that assigns labels to sites."
 )
 UNPROTECTED = (
-    "The hulls themselves. Corners are extreme, often rare, cells, each known to within a bin. "
-    "This is not differential privacy.",
+    "The hulls themselves. Corners are extreme, often rare, cells, or means of them, each known to "
+    "within a bin. This is not differential privacy.",
     "Several sessions over the same data. Each reveals a sum.",
     "fedhull has not been audited.",
 )

@@ -108,6 +108,8 @@ class HullTask(Task):
             if holdings.cells_exposed == 0 and smallest > 1
             else f"{holdings.cells_exposed:,} of your cells would leave with their own position, "
             f"each to within a bin.",
+            "With each hull goes the number of its cells and a sketch, eight sums over them, by which "
+            "the coordinator finds out whose class is whose.",
             "The coordinator sees the sum over all sites, from which it reads all sites' hulls, "
             f"but not whose they are. It also gets one masked count: how many of your {n_tested:,} "
             "test points the model gets right, which it can only read as a sum over sites.",
