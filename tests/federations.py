@@ -15,6 +15,8 @@ from conformance import in_memory
 
 from fedhull.data.tree import make_tree
 
+TIMEOUT_VARIABLE = "FEDHULL_FLARE_TIMEOUT"
+
 SABOTAGE = Path(__file__).parent / "engines" / "sabotage"
 TESTS = Path(__file__).parent
 
@@ -86,9 +88,10 @@ class Federation:
         return []
 
     @property
-    def _state(self) -> dict[str, str]:
-        """A ledger of uploads for this federation alone."""
-        return {"XDG_STATE_HOME": str(self.folder / "state")}
+    def _variables(self) -> dict[str, str]:
+        """A ledger of uploads for this federation alone; and killed sites are noticed sooner than
+        elsewhere."""
+        return {"XDG_STATE_HOME": str(self.folder / "state"), TIMEOUT_VARIABLE: "9"}
 
     @property
     def kits(self) -> Path:
@@ -100,7 +103,7 @@ class Federation:
     def command(self, *words, code=0) -> subprocess.CompletedProcess:
         done = subprocess.run(
             [FEDHULL, *words],
-            env=os.environ | self._state,
+            env=os.environ | self._variables,
             capture_output=True,
             text=True,
             timeout=PATIENCE,
@@ -129,13 +132,13 @@ class Federation:
         path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
         return subprocess.Popen(
             ["bash", str(kit / "startup" / "sub_start.sh"), "--once"],
-            env=os.environ | self._state | {"PATH": path},
+            env=os.environ | self._variables | {"PATH": path},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
 
     def _start(self, words, sabotage, secret="", inside=()):
-        env = os.environ | self._state
+        env = os.environ | self._variables
         env |= {"FEDHULL_SABOTAGE": sabotage, "FEDHULL_SABOTAGE_SECRET": secret}
         if sabotage:
             env["PYTHONPATH"] = os.pathsep.join(map(str, (SABOTAGE, TESTS)))

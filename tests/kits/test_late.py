@@ -10,6 +10,7 @@ from federations import draft, make_data
 from restarting import Restarting
 
 from fedhull.errors import InvalidInput
+from fedhull.kits.fetch import published_run
 from fedhull.kits.kit import Kit
 from fedhull.kits.participant import coordinate
 from fedhull.kits.provision import make_kits
@@ -104,6 +105,36 @@ def test_an_engine_that_cannot_fetch_says_what_to_ask_for(kits):
     done = fedhull("client", kits / "lab-d", "--engine", "flower", "--fetch")
     assert done.returncode == 2
     assert "publication.bin" in done.stderr or "extra" in done.stderr
+
+
+def hand_out(kits, *words):
+    return fedhull("server", kits / "server", "--engine", "files", "--publish", *words)
+
+
+def test_a_coordinator_hands_out_complete_runs_only(kits):
+    assert "nothing can be handed out" in hand_out(kits).stderr
+    results = run(kits, Dying(kits, NAMES))
+    assert published_run(Kit.open(kits / "server")) == results
+    done = hand_out(kits, "--run", "other")
+    assert done.returncode == 2
+    assert "got 'other'; there is run" in done.stderr
+    (results / "status.json").write_text('{"error": "BadShares", "sentence": ""}')
+    assert "nothing can be handed out" in hand_out(kits).stderr
+
+
+def test_the_newest_run_is_handed_out_unless_another_is_named(kits):
+    run(kits)
+    fedhull("learn", kits / "server" / "results" / "run")
+    server = Kit.open(kits / "server")
+    assert published_run(server).name == "run-learned-1"
+    assert published_run(server, "run").name == "run"
+
+
+def test_an_engine_that_cannot_hand_out_says_what_to_send(kits):
+    results = run(kits, Dying(kits, NAMES))
+    done = hand_out(kits)
+    assert done.returncode == 2
+    assert str(results / "publication.bin") in done.stderr
 
 
 def test_a_new_consent_gives_up_on_the_late_result(kits, tmp_path):

@@ -33,23 +33,29 @@ class Fetcher(FLComponent):  # type: ignore[misc]
             limit = largest_to_client(kit_of(fl_ctx).study)
             workspace = Path(fl_ctx.get_prop(FLContextKey.WORKSPACE_ROOT))
             cell = fl_ctx.get_engine().get_cell()
-            Thread(target=_ask, args=(cell, workspace / FETCHED, limit), daemon=True).start()
+            asking = Thread(target=_ask_until, args=(cell, workspace / FETCHED, limit), daemon=True)
+            asking.start()
 
 
-def _ask(cell: Any, path: Path, limit: int) -> None:
-    while True:
-        reply = cell.send_request(
-            channel=CHANNEL,
-            topic=TOPIC,
-            target=FQCN.ROOT_SERVER,
-            request=Message(payload=b""),
-            timeout=_REPLY_SECONDS,
-            optional=True,
-        )
-        content = reply.payload
-        ok = reply.get_header(MessageHeaderKey.RETURN_CODE) == ReturnCode.OK
-        if ok and isinstance(content, bytes | bytearray | memoryview) and len(content):
-            # a byte more than is possible is enough to refuse it by
-            write_bytes(path, bytes(content[: limit + 1]), mode=0o600)
-            return
+def _ask_until(cell: Any, path: Path, limit: int) -> None:
+    while not ask(cell, path, limit):
         sleep(_ASK_SECONDS)
+
+
+def ask(cell: Any, path: Path, limit: int) -> bool:
+    """Ask once, over FLARE's connection; whether something came. It is put into a file, and no more
+    of it than a byte above the limit, which is enough to refuse it by."""
+    reply = cell.send_request(
+        channel=CHANNEL,
+        topic=TOPIC,
+        target=FQCN.ROOT_SERVER,
+        request=Message(payload=b""),
+        timeout=_REPLY_SECONDS,
+        optional=True,
+    )
+    content = reply.payload
+    ok = reply.get_header(MessageHeaderKey.RETURN_CODE) == ReturnCode.OK
+    if not (ok and isinstance(content, bytes | bytearray | memoryview) and len(content)):
+        return False
+    write_bytes(path, bytes(content[: limit + 1]), mode=0o600)
+    return True

@@ -27,7 +27,7 @@ def write_job(folder: Path, study: Agreement, timeout: float = 600.0) -> Path:
         "app/config/config_fed_server.json": {
             "format_version": 2,
             "server": {"heart_beat_timeout": 600, "task_request_interval": 0.2},
-            "dead_client_grace_period": 5.0,
+            "dead_client_grace_period": 3.0,
             "workflows": [{"id": "study", "path": CONTROLLER, "args": {"timeout": timeout}}],
             "components": [],
         },

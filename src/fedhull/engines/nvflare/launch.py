@@ -15,6 +15,8 @@ from fedhull.engines.nvflare.kit_of import KIT_VARIABLE
 
 # FLARE waits a quarter of an hour for the last word of a client that is gone.
 _PATIENCE = {"NVFLARE_CLIENT_OUTCOME_WAIT_TIMEOUT": "2"}
+# A site gives a sign of life so often; FLARE counts in pairs of seconds.
+_SIGN_SECONDS = 4
 _CLIENT = ("nvflare.private.fed.app.client.client_train", "fed_client.json")
 _MODULES = {
     "server": ("nvflare.private.fed.app.server.server_train", "fed_server.json"),
@@ -49,7 +51,7 @@ def main(role: str, workspace: str, name: str) -> None:
     module, config = _MODULES[role]
     settings = ["secure_train=true", "org=fedhull", "config_folder=config"]
     if role != "server":
-        settings.append(f"uid={name}")
+        settings += [f"uid={name}", f"heart_beat_interval={_SIGN_SECONDS}"]
         answer_less(_ANSWERED if role == "client" else set())
     sys.argv = [module, "-m", workspace, "-s", config, "--set", *settings]
     runpy.run_module(module, run_name="__main__")

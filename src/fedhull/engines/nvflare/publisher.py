@@ -33,7 +33,7 @@ class Publisher(FLComponent):  # type: ignore[misc]
         their certificates."""
         if event_type == EventType.SYSTEM_START:
             engine = fl_ctx.get_engine()
-            self._kit = kit_of(fl_ctx)
+            self._engine, self._kit = engine, kit_of(fl_ctx)
             self._workspace = Path(engine.get_workspace().get_root_dir())
             cell = engine.get_cell()
             # by name: FLARE looks for the channel among these
@@ -44,6 +44,10 @@ class Publisher(FLComponent):  # type: ignore[misc]
         if name not in self._kit.study.clients:
             return make_reply(ReturnCode.INVALID_REQUEST)
         publication = self._offered(name)
+        if publication is None:
+            # the site has left the study that still runs: nobody need wait for it
+            for job in list(self._engine.run_processes):
+                self._engine.notify_dead_job(job, name, "it has come back for its result")
         with (self._workspace / _REQUESTS).open("a") as file:
             file.write(json.dumps({"site": name, "given": publication is not None}) + "\n")
         return make_reply(ReturnCode.OK, body=publication)

@@ -6,6 +6,7 @@ that workspace. Each run gets a new one, KIT/flare, with configuration from the 
 of the kit it has certificates, a host name and a port.
 """
 
+import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -30,7 +31,11 @@ SERVER_KEYS = [
 ]
 SITE_START, SERVER_START = "startup/fed_client.json", "startup/fed_server.json"
 _RESOURCES = "local/resources.json"
-_HEARTBEAT_TIMEOUT = 30
+# After so many seconds without a sign of it a site counts as lost: in kits, where FLARE's own
+# client gives one every ten seconds, and under `fedhull server`, where it is one every four.
+_KIT_TIMEOUT, _TIMEOUT = 30, 20
+# Seconds in place of the latter, for tests that kill sites.
+TIMEOUT_VARIABLE = "FEDHULL_FLARE_TIMEOUT"
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 
 # What FLARE administrators may do at a site: send it the study's job and stop it. They may not ship
@@ -93,11 +98,14 @@ def fetching_configuration(name: str, host: str, port: int) -> Configuration:
 
 
 def publishing_configuration(host: str, port: int, store: str) -> Configuration:
-    """The same as `server_configuration`, with somebody there who hands out what is published: in
-    what FLARE reads under `fedhull server`, not in kits."""
+    """The same as `server_configuration` for FLARE under `fedhull server`: with somebody there who
+    hands out what is published, and for sites that give more signs of life."""
     usual = server_configuration(host, port, store)
     publisher = {"id": "publisher", "path": PUBLISHER, "args": {}}
     resources = dict(usual[_RESOURCES])
+    (server,) = resources["servers"]
+    timeout = int(os.environ.get(TIMEOUT_VARIABLE, _TIMEOUT))
+    resources["servers"] = [server | {"heart_beat_timeout": timeout}]
     resources["components"] = [*resources["components"], publisher]
     return {**usual, _RESOURCES: resources}
 
@@ -131,7 +139,7 @@ def server_configuration(host: str, port: int, store: str) -> Configuration:
             {
                 "admin_storage": "transfer",
                 "max_num_clients": 100,
-                "heart_beat_timeout": _HEARTBEAT_TIMEOUT,
+                "heart_beat_timeout": _KIT_TIMEOUT,
                 "admin_timeout": 10.0,
             }
         ],
