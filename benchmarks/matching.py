@@ -59,9 +59,14 @@ def measure(x, y, sites, how, seed):
     )
 
 
+def write(line):
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def main(names):
-    print("| data | sites | corners | sketches | number not told | number found | doubtful |")
-    print("|---|---|---|---|---|---|---|")
+    write("| data | sites | corners | sketches | number not told | number found | doubtful |")
+    write("|---|---|---|---|---|---|---|")
     for name in names:
         x, y = load_dataset(name)
         for sites, how in SITES:
@@ -70,7 +75,7 @@ def main(names):
             shares = " | ".join(f"{100 * column.mean():.1f}" for column in (corners, told, found))
             right = f"{int((off == 0).sum())} of {TRIALS} ({off.astype(int).tolist()})"
             cells = f"{name} | {sites} {how} | {shares} | {right} | {100 * doubtful.mean():.1f}"
-            print(f"| {cells} |", flush=True)
+            write(f"| {cells} |")
 
 
 if __name__ == "__main__":
