@@ -13,7 +13,11 @@ _ENOUGH = 150.0
 
 def squares(points: np.ndarray, middles: np.ndarray) -> np.ndarray:
     """Squared distances (n, g) of points (n, m) from middles (g, m)."""
-    return np.stack([((points - middle) ** 2).sum(axis=1) for middle in middles], axis=1)
+    # seen from the middle of all, so that little cancels
+    origin = middles.mean(axis=0)
+    x, y = points - origin, middles - origin
+    lengths = np.einsum("ij,ij->i", x, x)[:, None] + np.einsum("ij,ij->i", y, y)
+    return np.maximum(lengths - 2.0 * (x @ y.T), 0.0)
 
 
 def assigned(costs: np.ndarray, owners: np.ndarray) -> np.ndarray:

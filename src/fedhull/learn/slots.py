@@ -131,7 +131,7 @@ def match_slots(
     for _ in range(2):
         # at first every slot is a class, so that nothing is known of the noise but its prior
         scaled = study.scaled(groups)
-        middles = merge_slots(scaled, study.weights, whose, most, price=0.0)
+        middles = merge_slots(scaled, study.weights, whose, most)
         groups = _settled(scaled, study.weights, whose, middles)
     groups = numbered_by_appearance(_improved(study, _likeliest(study, groups), most))
     return Matched(groups, match_certainty(study.scaled(groups), study.weights, whose, groups))
