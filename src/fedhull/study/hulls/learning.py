@@ -10,6 +10,7 @@ from fedhull.disc.hull import minimal_hull
 from fedhull.errors import UnknownLabelSum
 from fedhull.learn.classifiers import make_classifier
 from fedhull.learn.grouping import group_hulls
+from fedhull.learn.left_out import fit_to_corners
 from fedhull.study.hulls.sum import HullTotal
 from fedhull.study.study import Study
 
@@ -65,6 +66,7 @@ def learn(study: Study, total: HullTotal) -> Learned:
     groups = group_hulls(hulls, owners, study.n_classes, learning.grouping, curvature)
     grouped = perf_counter()
     model = make_classifier(learning.method, curvature, learning.strength)
-    model.fit(np.concatenate(hulls), np.repeat(groups, [len(h) for h in hulls]))
+    sizes = [len(hull) for hull in hulls]
+    fit_to_corners(model, np.concatenate(hulls), np.repeat(groups, sizes), np.repeat(owners, sizes))
     seconds = {"grouping": grouped - begin, "learning": perf_counter() - grouped}
     return Learned(model, labels, hulls, groups, seconds)
