@@ -6,7 +6,6 @@ hull. Where the corners are known to be those of sites' hulls, a candidate is th
 about points inside the hulls that it has not seen.
 """
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -104,13 +103,6 @@ def check_groups(groups: Any, n: int) -> np.ndarray | None:
             f"groups must name the site of each of the {n} points, got shape {names.shape}"
         )
     return np.unique(names, return_inverse=True)[1]
-
-
-def fit_to_corners(model: Any, points: np.ndarray, labels: np.ndarray, sites: np.ndarray) -> Any:
-    """Fit a classifier to corners of sites' hulls; it is told whose they are if it asks."""
-    if "groups" in inspect.signature(model.fit).parameters:
-        return model.fit(points, labels, groups=sites)
-    return model.fit(points, labels)
 
 
 def insides(points: np.ndarray, hulls: np.ndarray, curvature: float) -> np.ndarray:

@@ -8,9 +8,8 @@ import numpy as np
 
 from fedhull.disc.hull import minimal_hull
 from fedhull.errors import UnknownLabelSum
-from fedhull.learn.classifiers import make_classifier
+from fedhull.learn.classifiers import fit_to_corners, make_classifier
 from fedhull.learn.grouping import group_hulls
-from fedhull.learn.left_out import fit_to_corners
 from fedhull.study.hulls.sum import HullTotal
 from fedhull.study.study import Study
 
