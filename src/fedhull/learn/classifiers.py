@@ -1,5 +1,6 @@
 """The classifiers that a study can name, and what each has to offer."""
 
+import inspect
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -55,3 +56,11 @@ def make_classifier(method: Any, curvature: float, strength: float = 0.1) -> Any
             f"method must be a name, one of {', '.join(CLASSIFIERS.names)}, or an unfitted "
             f"scikit-learn classifier, got {method!r}"
         ) from None
+
+
+def fit_to_corners(model: Any, points: np.ndarray, labels: np.ndarray, sites: np.ndarray) -> Any:
+    """Fit a classifier to corners of sites' hulls; it is told whose they are if its `fit`
+    takes `groups`."""
+    if "groups" in inspect.signature(model.fit).parameters:
+        return model.fit(points, labels, groups=sites)
+    return model.fit(points, labels)

@@ -31,7 +31,9 @@ class Edit:
         classes = np.unique(y)
         if len(classes) < 2:
             return x, y, cells
-        local = LorentzClassifier(_LOCAL_STRENGTH, curvature=curvature, calibrate=False)
+        local = LorentzClassifier(
+            _LOCAL_STRENGTH, curvature=curvature, fit_intercept=True, calibrate=False
+        )
         kept = local.fit(x, y).predict(x) == y
         for label in classes:
             if not kept[y == label].any():

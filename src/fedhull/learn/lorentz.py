@@ -1,15 +1,14 @@
 """The default classifier of a study: multinomial logistic regression on the hyperboloid."""
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -17,11 +16,19 @@ from fedhull.disc.models import poincare_to_hyperboloid
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.learn.content import Content, Table, check_shape, shared
+from fedhull.learn.left_out import LeftOut, check_groups, leave_out
 
 _STRENGTHS = (1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
 _DEFAULT_STRENGTH = 1e3
-# Cross-validation of the strength looks at no more points than this.
-_MOST_POINTS = 4_000
+
+
+class Chosen(NamedTuple):
+    """How a regression is fitted: C, with or without intercept, and what its logits are divided
+    by."""
+
+    strength: float
+    intercept: bool
+    temperature: float
 
 
 class LorentzContent(Content, tag="lorentz"):
@@ -40,12 +47,14 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Logits that are affine in the coordinates X of the hyperboloid: ⟨w_j, X⟩ + b_j.
 
     One convex problem finds the boundaries between all classes at once, in any dimension. With
-    ``fit_intercept=False`` the boundary between two classes, ⟨w_i−w_j, X⟩ = 0, is a geodesic. With
-    an intercept, the default, it runs at a constant distance from one, which fits classes that lie
-    inside others much better; `boundary` gives reference point, normal and distance.
+    ``fit_intercept=False`` the boundary between two classes, ⟨w_i−w_j, X⟩ = 0, is a geodesic, and
+    what holds for the corners of a hull holds inside. With an intercept it runs at a constant
+    distance from one, which fits classes that lie inside others much better; `boundary` gives
+    reference point, normal and distance.
 
-    C : the inverse strength of the L2 penalty, on coordinates scaled to unit covariance; "auto"
-    chooses it by cross-validation on the training points. class_weight : as in scikit-learn.
+    C : the inverse strength of the L2 penalty, on coordinates scaled to unit covariance. "auto",
+    here and for fit_intercept, chooses what fits left-out training points best; an intercept is
+    given up only for a gain of more than one standard error. class_weight : as in scikit-learn.
     calibrate : divide the logits by the temperature that fits left-out training points best, so
     that probabilities are not surer than they should be; not with class weights, which ask for
     something else. Where training points are hull corners, real points may be less certain still.
@@ -62,7 +71,7 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         C: float | str = "auto",  # noqa: N803 - scikit-learn's name
         *,
         curvature: float = 1.0,
-        fit_intercept: bool = True,
+        fit_intercept: bool | str = "auto",
         class_weight: Any = None,
         calibrate: bool = True,
         random_state: int | None = 0,
@@ -79,8 +88,13 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """A fresh one, which chooses its strength itself."""
         return cls(curvature=curvature)
 
-    def fit(self, X: Any, y: Any) -> "LorentzClassifier":  # noqa: N803
-        """Fit to points (n, d) of the ball with labels (n,)."""
+    def fit(self, X: Any, y: Any, groups: Any = None) -> "LorentzClassifier":  # noqa: N803
+        """Fit to points (n, d) of the ball with labels (n,).
+
+        groups : (n,), if the points are corners of hulls: whose, so that those of one group and one
+        label are one hull. What is "auto" is then chosen by leaving out all hulls of a group, and
+        by what lies inside these; otherwise by leaving out points.
+        """
         X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
         check_classification_targets(y)
         self.classes_, targets = np.unique(y, return_inverse=True)
@@ -88,25 +102,19 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidInput(
                 f"y must hold at least two classes, got one class: {self.classes_[0]!r}"
             )
-        features = self._features(X)
-        whitening = _whitening(features)
-        scaled = features @ whitening
+        sites = check_groups(groups, len(X))
         with warnings.catch_warnings():
             # separable classes, as hulls often are: the loss is flat long before its gradient is
             # small, and the solvers say so
             warnings.simplefilter("ignore", ConvergenceWarning)
-            folds = self._folds(scaled, targets)
-            self.C_ = self._strength(*folds)
-            self.temperature_ = self._temperature(*folds) if self.calibrate else 1.0
+            self.C_, self.fit_intercept_, self.temperature_ = self._chosen(X, targets, sites)
+            scaled, whitening = _scaled(X, self.fit_intercept_, self.curvature)
             inner = self._regression(self.C_).fit(scaled, targets)
-        rows = inner.coef_
-        if len(self.classes_) == 2:
-            rows = np.vstack((np.zeros_like(rows), rows))
-        weights = whitening @ rows.T / self.temperature_
+        weights = whitening @ _rows(inner).T / self.temperature_
         self.n_iter_ = inner.n_iter_
-        self.coef_: np.ndarray = weights[:-1] if self.fit_intercept else weights
+        self.coef_: np.ndarray = weights[:-1] if self.fit_intercept_ else weights
         self.intercept_: np.ndarray = (
-            weights[-1] if self.fit_intercept else np.zeros(len(self.classes_))
+            weights[-1] if self.fit_intercept_ else np.zeros(len(self.classes_))
         )
         return self
 
@@ -166,66 +174,67 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model.intercept_ = np.array(content.intercept, dtype=np.float64)
         return model
 
-    def _features(self, points: np.ndarray) -> np.ndarray:
-        lifted = poincare_to_hyperboloid(points, self.curvature)
-        if not self.fit_intercept:
-            return lifted
-        return np.column_stack((lifted, np.ones(len(lifted))))
+    def _chosen(self, points: np.ndarray, targets: np.ndarray, groups: np.ndarray | None) -> Chosen:
+        """What is "auto", and the temperature, by what is left out."""
+        strengths, intercepts = self._candidates()
+        calibrated = self.calibrate and self.class_weight is None
+        left_out = None
+        if calibrated or len(strengths) * len(intercepts) > 1:
+            left_out = leave_out(points, targets, groups, self.curvature, self.random_state)
+        if left_out is None:
+            usual = _DEFAULT_STRENGTH if self.C == "auto" else strengths[0]
+            return Chosen(usual, intercepts[0], 1.0)
+        best = []
+        for intercept in intercepts:
+            logits = self._tried(left_out, points, targets, strengths, intercept)
+            likelihood = left_out.log_likelihood(logits)
+            first = int((likelihood @ left_out.weights).argmax())
+            best.append((strengths[first], intercept, likelihood[first], logits[first]))
+        # an intercept fits more, and is given up only if that is clearly better
+        chosen, *plain = best
+        if plain and left_out.clearly_better(plain[0][2], chosen[2]):
+            chosen = plain[0]
+        strength, intercept, _, logits = chosen
+        return Chosen(strength, intercept, _temperature(left_out, logits) if calibrated else 1.0)
 
-    def _folds(
-        self, features: np.ndarray, targets: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, StratifiedKFold | None]:
-        """Points for cross-validation, not too many, without classes of one point, and how to
-        split them; None if that leaves no two classes."""
-        if len(targets) > _MOST_POINTS:
-            rng = np.random.default_rng(self.random_state)
-            chosen = rng.choice(len(targets), _MOST_POINTS, replace=False)
-            features, targets = features[chosen], targets[chosen]
-        counts = np.bincount(targets)
-        common = np.isin(targets, np.flatnonzero(counts >= 2))
-        features, targets = features[common], targets[common]
-        if len(np.unique(targets)) < 2:
-            return features, targets, None
-        smallest = int(np.bincount(targets)[np.unique(targets)].min())
-        splitter = StratifiedKFold(min(5, smallest), shuffle=True, random_state=self.random_state)
-        return features, targets, splitter
+    def _candidates(self) -> tuple[tuple[float, ...], tuple[bool, ...]]:
+        """The strengths to try, and whether with intercept, without, or both."""
+        if self.C != "auto" and (not isinstance(self.C, (int, float)) or not self.C > 0):
+            raise InvalidInput(f"C must be 'auto' or a number > 0, got {self.C!r}")
+        if self.fit_intercept not in ("auto", True, False):
+            raise InvalidInput(
+                f"fit_intercept must be True, False or 'auto', got {self.fit_intercept!r}"
+            )
+        strengths = _STRENGTHS if self.C == "auto" else (float(self.C),)
+        if self.fit_intercept == "auto":
+            return strengths, (True, False)
+        return strengths, (bool(self.fit_intercept),)
 
-    def _strength(
-        self, features: np.ndarray, targets: np.ndarray, folds: StratifiedKFold | None
-    ) -> float:
-        if self.C != "auto":
-            if not isinstance(self.C, (int, float)) or not self.C > 0:
-                raise InvalidInput(f"C must be 'auto' or a number > 0, got {self.C!r}")
-            return float(self.C)
-        if folds is None:
-            return _DEFAULT_STRENGTH
-        scores = [
-            cross_val_score(self._regression(c), features, targets, cv=folds).mean()
-            for c in _STRENGTHS
-        ]
-        return _STRENGTHS[int(np.argmax(scores))]
+    def _tried(
+        self,
+        left_out: LeftOut,
+        points: np.ndarray,
+        targets: np.ndarray,
+        strengths: tuple[float, ...],
+        intercept: bool,
+    ) -> np.ndarray:
+        """The logits of all strengths for what is left out: (strengths, m, J)."""
+        n_classes = len(self.classes_)
+        scaled, whitening = _scaled(points, intercept, self.curvature)
 
-    def _temperature(
-        self, features: np.ndarray, targets: np.ndarray, folds: StratifiedKFold | None
-    ) -> float:
-        """By how much the logits must be divided to fit points that were left out: nearly separable
-        classes make the regression surer than it should be. Predictions stay the same."""
-        if folds is None or self.class_weight is not None:
-            return 1.0
-        logits = cross_val_predict(
-            self._regression(self.C_), features, targets, cv=folds, method="decision_function"
-        )
-        if logits.ndim == 1:
-            logits = np.column_stack((np.zeros(len(logits)), logits))
-        _, columns = np.unique(targets, return_inverse=True)
+        def fit(rows: np.ndarray, tried: np.ndarray) -> np.ndarray:
+            # from weak to strong, each fit starts where the last one ended
+            regression = self._regression(strengths[0], warm_start=True)
+            features = _features(tried, intercept, self.curvature) @ whitening
+            found = np.full((len(strengths), len(tried), n_classes), -np.inf)
+            for i, strength in enumerate(strengths):
+                regression.set_params(C=strength).fit(scaled[rows], targets[rows])
+                found[i][:, regression.classes_] = features @ _rows(regression).T
+            return found
 
-        def loss(log_temperature: float) -> float:
-            scaled = log_softmax(logits / np.exp(log_temperature), axis=1)
-            return float(-scaled[np.arange(len(columns)), columns].mean())
+        return left_out.logits(fit, len(strengths), n_classes)
 
-        return float(np.exp(minimize_scalar(loss, bounds=(0.0, 8.0), method="bounded").x))
-
-    def _regression(self, strength: float) -> LogisticRegression:
+    def _regression(self, strength: float, warm_start: bool = False) -> LogisticRegression:
         weights = self.class_weight
         if isinstance(weights, dict):
             # inside, classes are called by their position
@@ -236,7 +245,37 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             class_weight=weights,
             solver="newton-cholesky",
             max_iter=200,
+            warm_start=warm_start,
         )
+
+
+def _temperature(left_out: LeftOut, logits: np.ndarray) -> float:
+    """By how much the logits must be divided to fit points that were left out: nearly separable
+    classes make the regression surer than it should be. Predictions stay the same."""
+
+    def loss(log_temperature: float) -> float:
+        likelihood = left_out.log_likelihood(logits / np.exp(log_temperature))
+        return -float(likelihood @ left_out.weights)
+
+    return float(np.exp(minimize_scalar(loss, bounds=(0.0, 8.0), method="bounded").x))
+
+
+def _rows(regression: LogisticRegression) -> np.ndarray:
+    """The weights of each class, for two classes as for more."""
+    rows: np.ndarray = regression.coef_
+    return np.vstack((np.zeros_like(rows), rows)) if len(rows) == 1 else rows
+
+
+def _features(points: np.ndarray, intercept: bool, curvature: float) -> np.ndarray:
+    lifted = poincare_to_hyperboloid(points, curvature)
+    return np.column_stack((lifted, np.ones(len(lifted)))) if intercept else lifted
+
+
+def _scaled(points: np.ndarray, intercept: bool, curvature: float) -> tuple[np.ndarray, np.ndarray]:
+    """The features with unit second moments, and the map that makes them so."""
+    features = _features(points, intercept, curvature)
+    whitening = _whitening(features)
+    return features @ whitening, whitening
 
 
 def _whitening(features: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedhull.disc.hull import minimal_hull
 from fedhull.errors import UnknownLabelSum
-from fedhull.learn.classifiers import make_classifier
+from fedhull.learn.classifiers import fit_to_corners, make_classifier
 from fedhull.learn.grouping import Slots, group_hulls
 from fedhull.learn.sketch import slot_means
 from fedhull.study.hulls.sum import HullTotal
@@ -68,7 +68,8 @@ def learn(study: Study, total: HullTotal) -> Learned:
     )
     grouped = perf_counter()
     model = make_classifier(learning.method, curvature, learning.strength)
-    model.fit(np.concatenate(hulls), np.repeat(groups, [len(h) for h in hulls]))
+    sizes = [len(hull) for hull in hulls]
+    fit_to_corners(model, np.concatenate(hulls), np.repeat(groups, sizes), np.repeat(owners, sizes))
     seconds = {"grouping": grouped - begin, "learning": perf_counter() - grouped}
     return Learned(model, labels, hulls, groups, seconds)
 
