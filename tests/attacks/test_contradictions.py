@@ -28,7 +28,7 @@ def refused(**settings) -> str:
 
 
 def test_the_study_that_all_others_differ_from_can_succeed():
-    assert study_from_toml(study_file()).n_classes == 3
+    assert study_from_toml(study_file()).labels.classes == 3
 
 
 def test_a_site_may_not_have_more_classes_than_all_sites_together():
@@ -48,7 +48,6 @@ def test_provision_refuses_what_would_fail_after_the_sum_is_open(tmp_path):
 
 
 def test_there_are_classes_to_tell_apart_and_no_more_than_sites_can_hold():
-    assert "at least two classes" in refused(labels="classes = 1")
     assert "at least two classes" in refused(labels="classes = 1", rest="[learning]\nclasses = 1")
     many = refused(labels="classes = 2", rest="[learning]\nclasses = 7")
     assert "[learning] classes = 7" in many
@@ -56,11 +55,16 @@ def test_there_are_classes_to_tell_apart_and_no_more_than_sites_can_hold():
 
 
 def test_a_grouping_for_two_classes_is_for_two():
-    halves = "[learning]\ngrouping = 'kernighan-lin'"
+    halves = "[learning]\ngrouping = 'kernighan-lin'\nclasses = 2"
     assert study_from_toml(study_file(labels="classes = 2", rest=halves)).n_classes == 2
-    sentence = refused(labels="classes = 3", rest=halves)
+    sentence = refused(rest=halves.replace("classes = 2", "classes = 3"))
     assert "kernighan-lin" in sentence
     assert "classes = 3" in sentence
+
+
+@pytest.mark.parametrize("grouping", ["kernighan-lin", "spectral"])
+def test_a_grouping_that_cannot_count_is_told_how_many_classes_there_are(grouping):
+    assert "has to know how many classes" in refused(rest=f"[learning]\ngrouping = '{grouping}'")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ import pyarrow.parquet
 import pytest
 
 from fedhull.data.datasets import load_dataset
-from fedhull.data.files import load_file, load_points, read_column
+from fedhull.data.files import check_data, load_file, load_points, read_column
 from fedhull.data.partition import partition
 from fedhull.data.published import download
+from fedhull.embed.annotated import column_of
 from fedhull.errors import InvalidInput
 
 X = np.array([[0.1, 0.2], [0.3, -0.4], [0.0, 0.5]])
@@ -53,6 +54,16 @@ def test_every_format_gives_the_same(files, ending):
     other_x, other_y = load_file(path, label="donor", without="label")
     np.testing.assert_array_equal(other_x, X)
     assert other_y.tolist() == (DONOR if ending != "npz" else Y)
+
+
+@pytest.mark.parametrize("missing", ["", " ", "nan", "NaN", None, float("nan")])
+def test_a_missing_label_is_never_a_class(tmp_path, missing):
+    labels = np.array(["a", missing, "b"], dtype=object)
+    with pytest.raises(InvalidInput, match=r"1 labels are missing, the first in row 1"):
+        check_data(np.zeros((3, 2)), labels, "data")
+    cells = anndata.AnnData(X=np.zeros((3, 1)), obs={"type": labels})
+    with pytest.raises(InvalidInput, match="labels are missing"):
+        check_data(np.zeros((3, 2)), column_of(cells, "type"), "data")
 
 
 def test_points_without_labels_can_be_read(tmp_path):

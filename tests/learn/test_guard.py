@@ -91,7 +91,7 @@ def test_guarded_hulls_overlap_less():
         ("trim:-1", "got '-1'"),
         ("trim:nan", "got 'nan'"),
         ("trim:x", "got 'x'"),
-        ("group", "a whole number K ≥ 1, as in group:5, got None"),
+        ("group:", "a whole number K ≥ 1, as in group:5, got ''"),
         ("group:0", "got '0'"),
         ("group:-5", "got '-5'"),
         ("group:2.5", "got '2.5'"),

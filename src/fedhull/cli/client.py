@@ -38,6 +38,9 @@ def client(
         str | None, typer.Option(help="Your points or cells: .csv, .npz, .parquet or .h5ad.")
     ] = None,
     label: Annotated[str, typer.Option(help="Column that holds the classes.")] = "label",
+    donor: Annotated[
+        str | None, typer.Option(help="Column that says whose cells they are.")
+    ] = None,
     layer: Annotated[
         str | None,
         typer.Option(help="In a study with an encoder: the .h5ad layer to use instead of X."),
@@ -72,7 +75,7 @@ def client(
     runner = runner_of(engine)
     runner.inspect(opened)
     prepare_kernels(quiet=json)
-    source = None if data is None else Source(data, label, layer)
+    source = None if data is None else Source(data, label, layer, donor)
     options = Options(wait=wait, mail=mail)
     with opened.in_use():
         if fetch or publication is not None:

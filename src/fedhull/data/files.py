@@ -96,7 +96,7 @@ def check_data(x: Any, y: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     if labels.dtype.kind == "f":
         if not np.isfinite(labels).all():
             row = int((~np.isfinite(labels)).argmax())
-            raise InvalidInput(f"{name}: a label is missing in row {row}")
+            raise InvalidInput(f"{name}: a label is missing in row {row} (counted from 0)")
         if (labels != np.round(labels)).any():
             raise InvalidInput(
                 f"{name}: labels must be names or whole numbers, got "
@@ -106,9 +106,15 @@ def check_data(x: Any, y: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     if labels.dtype.kind == "O":
         missing = np.array([label is None or label != label for label in labels])
         labels = np.where(missing, "", labels.astype(str))
-    if labels.dtype.kind == "U" and (np.char.strip(labels) == "").any():
-        row = int((np.char.strip(labels) == "").argmax())
-        raise InvalidInput(f"{name}: a label is missing in row {row} (counted from 0)")
+    if labels.dtype.kind == "U":
+        # what other programs write where there is no label; never a class
+        missing = np.isin(np.char.lower(np.char.strip(labels)), ["", "nan", "<na>"])
+        if missing.any():
+            raise InvalidInput(
+                f"{name}: {missing.sum():,} labels are missing, the first in row "
+                f"{int(missing.argmax())} (counted from 0); leave these cells out, or give them a "
+                f"class"
+            )
     return points, labels
 
 

@@ -56,8 +56,9 @@ def record_alignment(
 
 
 def column_of(adata: "AnnData", name: str) -> np.ndarray:
-    """A column of obs, as words."""
-    return np.asarray(part_of(adata.obs, name, "obs")).astype(str)
+    """A column of obs, as words; empty where there is none."""
+    column = part_of(adata.obs, name, "obs")
+    return np.where(np.asarray(column.isna()), "", np.asarray(column).astype(str))
 
 
 def _check_sparse(x: Any) -> None:

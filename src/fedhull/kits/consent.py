@@ -33,6 +33,7 @@ class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     data: str
     label: str
     layer: str | None
+    donor: str | None = None
     holdings: str
     file: str
     given_at: str
@@ -43,7 +44,7 @@ class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     @property
     def source(self) -> Source:
         """The data that the consent is about."""
-        return Source(self.data, self.label, self.layer)
+        return Source(self.data, self.label, self.layer, self.donor)
 
     def upload(self, kit: Kit, sums: int = 1) -> ledger.Upload:
         """How an upload under this consent, to so many sums by now, stands in the ledger."""
@@ -155,6 +156,7 @@ def _made(kit: Kit, source: Source, holdings: Holdings, given_at: str) -> Consen
         data=str(Path(source.data).resolve()),
         label=source.label,
         layer=source.layer,
+        donor=source.donor,
         holdings=hashlib.sha256(holdings.to_bytes()).hexdigest(),
         file=_file_hash(source.data),
         given_at=given_at,

@@ -98,7 +98,7 @@ def study_parts(study: Study, n_sums: int) -> dict[str, Any]:
             "radius, R": f"{geometry.radius:.6g}",
             "curvature": f"−{geometry.curvature:g}",
             "bins": f"{study.quantizer.n_bins:,}",
-            "classes": f"{study.n_classes}",
+            "classes": f"{study.n_classes or 'as many as are found'}",
             "guard": name_of(learning.guard),
             "grouping": name_of(learning.grouping),
             "method": name_of(learning.method),

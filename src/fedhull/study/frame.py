@@ -41,16 +41,21 @@ def named_encoder(content: bytes | None, sha256: str, what: str) -> Embedder:
 
 
 def load_points(
-    encoder: CellEmbedder | None, data: str, label: str, layer: str | None = None
+    encoder: CellEmbedder | None,
+    data: str,
+    label: str,
+    layer: str | None = None,
+    without: str | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A site's points and labels: as they are in the file, or its cells placed by the encoder.
+    """A site's points and labels: as they are in the file, the column `without` apart, or its cells
+    placed by the encoder.
 
     Points that an .h5ad says come from the same encoder are not computed again.
     """
     if encoder is None:
         if layer is not None:
             raise InvalidInput("--layer is for studies with an encoder; this one takes points")
-        return load_file(data, label)
+        return load_file(data, label, without=without)
     points, labels = _placed(encoder, data, label, layer)
     if labels is None:
         raise InvalidInput(f"{data} has no column {label!r}; name yours with --label")

@@ -27,7 +27,7 @@ _MOST_BINARY_LABELS = 4_096
 _MOST_MEETING, _MOST_BOSE_CHOWLA = 12, 1_000
 # A study's radius, as a share of the disc's own.
 _SMALLEST_SHARE = 1e-9
-_FOR_TWO_CLASSES = ("kernighan-lin",)
+_FOR_TWO_CLASSES, _FOR_KNOWN_NUMBERS = ("kernighan-lin",), ("kernighan-lin", "spectral")
 
 
 def check_promise(study: "Study") -> None:
@@ -86,11 +86,16 @@ def _check_bins(study: "Study") -> None:
 def _check_classes(study: "Study") -> None:
     at_a_site, in_all, learning = study.labels.classes, study.n_classes, study.learning
     sites = len(study.clients)
+    if in_all == 0:
+        if learning.grouping in _FOR_KNOWN_NUMBERS:
+            raise InvalidInput(
+                f"grouping = {learning.grouping!r} has to know how many classes there are over all "
+                f"sites: set [learning] classes, or use grouping 'matching', which finds it"
+            )
+        return
     if in_all < 2:
         raise InvalidInput(
-            f"a study needs at least two classes to tell apart, got [labels] classes = "
-            f"{at_a_site} and [learning] classes = {learning.classes}; set [learning] classes to "
-            f"how many there are over all sites"
+            f"a study needs at least two classes to tell apart, got [learning] classes = {in_all}"
         )
     if in_all < at_a_site:
         raise InvalidInput(

@@ -94,7 +94,7 @@ class Disclosure(Part, frozen=True, kw_only=True):
 class Learning(Part, frozen=True, kw_only=True):
     """What sites leave out of their hulls and keep for testing, and how the coordinator learns.
 
-    `classes` is the number of classes over all sites; 0 stands for as many as a site may have.
+    `classes` is the number of classes over all sites; with 0 it is found.
     `strength` is the paper's λ, for its SVMs; the default method chooses its own. `method`,
     `grouping` and `guard` are names of registered parts; a rehearsal may be given the parts
     themselves.
@@ -145,8 +145,8 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are over all sites."""
-        return self.learning.classes or self.labels.classes
+        """How many classes there are over all sites; 0 if that is to be found."""
+        return self.learning.classes
 
     @property
     def guard(self) -> Guard:

@@ -21,12 +21,14 @@ from fedhull.study.study import AnyStudy, EncoderStudy
 
 @dataclass(frozen=True)
 class Source:
-    """A site's data: a file, the column with the classes, and for .h5ad files a layer to take
-    instead of X."""
+    """A site's data: a file, the column with the classes, for .h5ad files a layer to take instead
+    of X, and the column that says whose cells they are, if the minimum is to be counted in donors
+    as well."""
 
     data: str
     label: str = "label"
     layer: str | None = None
+    donor: str | None = None
 
 
 class Holdings(Protocol):

@@ -64,7 +64,7 @@ class HullOutcome:
             "evaluators": self.counts.evaluators,
             "hulls": len(total.hulls),
             "points_received": sum(map(len, total.hulls.values())),
-            "classes": study.n_classes,
+            "classes": len(self.model.classes_),
             "bytes_up": record.bytes_up,
             "bytes_down": record.bytes_down,
             "bins": study.quantizer.n_bins,

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from fedhull.data.files import read_column
 from fedhull.embed.embedder import CellEmbedder
 from fedhull.protocol.agreement import collusion_words
 from fedhull.protocol.keys import Identity, Randomness
@@ -43,8 +44,10 @@ class HullTask(Task):
 
     def read(self, source: Source) -> HullHoldings:
         """Place the cells, keep some for testing, make hulls of the others."""
-        points, labels = load_points(self.encoder, source.data, source.label, source.layer)
-        return prepare(self.study, points, labels)
+        donor = source.donor
+        points, labels = load_points(self.encoder, source.data, source.label, source.layer, donor)
+        donors = None if donor is None else read_column(source.data, donor)
+        return prepare(self.study, points, labels, donors)
 
     def holdings_from_bytes(self, raw: bytes) -> HullHoldings:
         """The inverse of the holdings' `to_bytes`."""
@@ -108,8 +111,8 @@ class HullTask(Task):
             if holdings.cells_exposed == 0 and smallest > 1
             else f"{holdings.cells_exposed:,} of your cells would leave with their own position, "
             f"each to within a bin.",
-            "With each hull goes the number of its cells and a sketch, eight sums over them, by which "
-            "the coordinator finds out whose class is whose.",
+            "With each hull goes the number of its cells and a sketch, eight sums over them, by "
+            "which the coordinator finds out whose class is whose.",
             "The coordinator sees the sum over all sites, from which it reads all sites' hulls, "
             f"but not whose they are. It also gets one masked count: how many of your {n_tested:,} "
             "test points the model gets right, which it can only read as a sum over sites.",
