@@ -113,4 +113,4 @@ def test_a_part_that_is_not_installed_is_refused_with_the_names_that_are(tmp_pat
     words = ["simulate", "--dataset", "tree", "--method", "nearest-centre"]
     done = subprocess.run([FEDHULL, *words], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2
-    assert "method must be one of euclidean-svm, lorentz, poincare-svm" in done.stderr
+    assert "method must be one of euclidean-svm, lorentz, moments, poincare-svm" in done.stderr

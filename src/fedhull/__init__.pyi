@@ -40,6 +40,7 @@ from .learn.features import HorocycleFeatures
 from .learn.hard_margin import HardMarginGeodesic
 from .learn.lorentz import LorentzClassifier
 from .learn.model import load_model, save_model
+from .learn.moment_classifier import MomentClassifier
 from .learn.svm import PoincareSVC
 from .protocol.client import ClientSession
 from .protocol.server import ServerSession
@@ -64,6 +65,7 @@ __all__ = [
     "HullStream",
     "Isometry",
     "LorentzClassifier",
+    "MomentClassifier",
     "NeighbourEmbedder",
     "PoincareSVC",
     "Quantizer",

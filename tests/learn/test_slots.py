@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from strategies import seeds
 
 import fedhull
+from fedhull.data.datasets import load_dataset
+from fedhull.data.partition import partition
 from fedhull.errors import InvalidInput
 from fedhull.learn.grouping import share_matched
 from fedhull.learn.sketch import class_sketch, slot_means
@@ -140,6 +142,22 @@ def test_a_thousand_sites_with_ten_classes_are_matched():
         found = match_slots(means, counts, owners, n_classes)
         assert found.n_classes == 10
         assert share_matched(found.groups, truth.tolist()) >= 0.999
+
+
+@pytest.mark.parametrize("name", ["paul", "fashion-mnist"])
+def test_cells_of_ten_unequal_sites_are_matched(name, data_dir):
+    x, y = load_dataset(name)
+    shares = []
+    for seed in range(3):
+        owner = partition(y, 10, "dirichlet:0.5", seed)
+        slots = [(o, c, x[(owner == o) & (y == c)]) for o in range(10) for c in np.unique(y)]
+        owners, truth, cells = zip(*[slot for slot in slots if len(slot[2]) >= 5], strict=True)
+        counts = [len(part) for part in cells]
+        means = slot_means([class_sketch(part, seed=seed) for part in cells], counts)
+        for n_classes in (10, 0):
+            found = match_slots(means, counts, owners, n_classes)
+            shares.append(share_matched(found.groups, list(truth)))
+    assert min(shares) >= 0.97
 
 
 def test_slots_that_are_all_alike_or_single_are_matched():

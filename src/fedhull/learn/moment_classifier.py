@@ -1,0 +1,187 @@
+"""The classifier of moments: ridge regression of class membership on horocycle features."""
+
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fedhull.disc.points import check_curvature
+from fedhull.errors import InvalidInput
+from fedhull.learn.content import Content, Table, check_shape, shared
+from fedhull.learn.horocycles import Horocycles, draw_horocycles, horocycle_features
+from fedhull.learn.moments import BITS, Moments
+
+# No class is less probable than this, before probabilities are made to add up to one.
+_LEAST = 1e-3
+# Points are made into features so many at a time: memory does not grow with their number.
+_AT_ONCE = 1 << 14
+
+
+class MomentContent(Content, tag="moments"):
+    """A model file of a `MomentClassifier`: coef (D, J), and what its features are drawn from."""
+
+    coef: Table
+    scales: Annotated[list[float], msgspec.Meta(min_length=1)]
+    seed: Annotated[int, msgspec.Meta(ge=0)]
+
+    def check(self) -> None:
+        """Shapes that go together, and scales that features can be drawn from."""
+        check_shape(self.coef, "coef", len(self.coef), len(self.classes))
+        draw_horocycles(len(self.coef), self.dimension, tuple(self.scales), self.seed)
+
+
+class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Scores Wᵀφ(x) with W = (Σφφᵀ + alpha·I)⁻¹ Σφyᵀ, y being a class as 0s and a 1.
+
+    φ are `HorocycleFeatures`; n_features, scales, curvature and seed are theirs. All that is needed
+    of the cells are their moments: Σφφᵀ, and count and Σφ of each class. They add up over sites and
+    chunks, in whole numbers (`fedhull.learn.moments`), so that a model fitted to them is the same,
+    bit for bit, however the cells were dealt out: `partial_fit` takes cells by chunks in constant
+    memory, `from_moments` takes what sites have summed up.
+
+    alpha : the strength of the penalty. The scores are least-squares estimates of the classes'
+    probabilities; `predict_proba` cuts them off at 0.001 and makes them add up to one.
+
+    >>> x, y = [[0.5, 0.0], [0.4, 0.1], [-0.5, 0.0]], ["right", "right", "left"]
+    >>> MomentClassifier(n_features=16).fit(x, y).predict([[0.3, 0.3], [-0.6, 0.1]])
+    array(['right', 'left'], dtype='<U5')
+    """
+
+    Content = MomentContent
+
+    def __init__(
+        self,
+        n_features: int = 128,
+        *,
+        scales: tuple[float, ...] = (1.0, 3.0),
+        curvature: float = 1.0,
+        seed: int = 0,
+        alpha: float = 0.01,
+    ):
+        self.n_features = n_features
+        self.scales = scales
+        self.curvature = curvature
+        self.seed = seed
+        self.alpha = alpha
+
+    @classmethod
+    def for_study(cls, curvature: float, strength: float) -> "MomentClassifier":
+        """A fresh one, with a penalty of its own."""
+        return cls(curvature=curvature)
+
+    @classmethod
+    def from_moments(
+        cls, moments: Moments, classes: Any, dimension: int, **settings: Any
+    ) -> "MomentClassifier":
+        """The classifier of cells with d = `dimension` coordinates that have these moments, row j
+        of which is of `classes[j]`; the settings are those that the features were made with."""
+        model = cls(n_features=len(moments.gram), **settings)
+        moments.check()
+        model.classes_ = np.asarray(classes)
+        if model.classes_.shape != moments.counts.shape:
+            raise InvalidInput(
+                f"classes must name each of the {len(moments.counts)} classes, got "
+                f"{len(model.classes_)} names"
+            )
+        model.n_features_in_ = dimension
+        model.moments_ = moments
+        return model._solve()
+
+    def fit(self, X: Any, y: Any) -> "MomentClassifier":  # noqa: N803 - scikit-learn's name
+        """Fit to points (n, d) of the ball with labels (n,)."""
+        X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
+        check_classification_targets(y)
+        classes = np.unique(y)
+        if len(classes) < 2:
+            raise InvalidInput(f"y must hold at least two classes, got one class: {classes[0]!r}")
+        self.classes_ = classes
+        self.moments_ = self._moments(X, y)
+        return self._solve()
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "MomentClassifier":  # noqa: N803
+        """Add points (n, d) with labels (n,); `classes` are all there will be, needed at first."""
+        first = not hasattr(self, "moments_")
+        X, y = validate_data(self, X, y, dtype=np.float64, reset=first)  # noqa: N806
+        check_classification_targets(y)
+        if first and classes is None:
+            raise InvalidInput("classes must be given with the first call of partial_fit")
+        if first:
+            self.classes_ = np.unique(classes)
+        beyond = np.setdiff1d(y, self.classes_)
+        if len(beyond):
+            raise InvalidInput(
+                f"y must hold none but the classes given at first, got {beyond[0]!r}"
+            )
+        added = self._moments(X, y)
+        self.moments_ = added if first else self.moments_ + added
+        return self._solve()
+
+    def decision_function(self, X: Any) -> np.ndarray:  # noqa: N803
+        """Scores (n, J), or for two classes the second's less the first's, shape (n,)."""
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803
+        """Probabilities of the classes, shape (n, J)."""
+        shares = np.maximum(self._scores(X), _LEAST)
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> np.ndarray:  # noqa: N803
+        """The class of each point with the highest score."""
+        best = self._scores(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def to_content(self) -> MomentContent:
+        """What stands in a model file."""
+        check_is_fitted(self, "coef_")
+        return MomentContent(
+            **shared(self),
+            coef=self.coef_.tolist(),
+            scales=[float(s) for s in np.atleast_1d(self.scales)],
+            seed=int(self.seed),
+        )
+
+    @classmethod
+    def from_content(cls, content: MomentContent) -> "MomentClassifier":
+        """The inverse of `to_content`; moments are not in a file."""
+        model = cls(
+            len(content.coef),
+            scales=tuple(content.scales),
+            curvature=content.curvature,
+            seed=content.seed,
+        )
+        model.coef_ = np.array(content.coef, dtype=np.float64)
+        return model
+
+    def _drawn(self) -> Horocycles:
+        return draw_horocycles(self.n_features, self.n_features_in_, self.scales, self.seed)
+
+    def _moments(self, x: np.ndarray, y: np.ndarray) -> Moments:
+        check_curvature(self.curvature)
+        drawn, of_class = self._drawn(), np.searchsorted(self.classes_, y)
+        total = Moments.none(self.n_features, len(self.classes_))
+        for begin in range(0, len(x), _AT_ONCE):
+            part = slice(begin, begin + _AT_ONCE)
+            features = horocycle_features(x[part], drawn, self.curvature)
+            total += Moments.of(features, of_class[part], len(self.classes_))
+        return total
+
+    def _solve(self) -> "MomentClassifier":
+        if not isinstance(self.alpha, int | float) or not self.alpha > 0:
+            raise InvalidInput(f"alpha must be a number > 0, got {self.alpha!r}; try 0.01")
+        gram = np.ldexp(self.moments_.gram.astype(np.float64), -2 * BITS)
+        sums = np.ldexp(self.moments_.sums.astype(np.float64), -BITS)
+        self.coef_: np.ndarray = np.linalg.solve(gram + self.alpha * np.eye(len(gram)), sums.T)
+        return self
+
+    def _scores(self, X: Any) -> np.ndarray:  # noqa: N803
+        check_is_fitted(self, "coef_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
+        drawn, scores = self._drawn(), np.empty((len(X), len(self.classes_)))
+        for begin in range(0, len(X), _AT_ONCE):
+            part = slice(begin, begin + _AT_ONCE)
+            scores[part] = horocycle_features(X[part], drawn, self.curvature) @ self.coef_
+        return scores
