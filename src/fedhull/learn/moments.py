@@ -5,10 +5,10 @@ count and Σφ. Moments of disjoint sets of cells add up, so that sites can sum 
 their own.
 
 They are whole numbers. Every feature, which lies in [−1, 1], is rounded to a multiple of 2⁻¹⁶
-first; products are then multiples of 2⁻³², of size at most 1, and sums over fewer than 2²⁸ cells lie
-strictly between −2⁶⁰ and 2⁶⁰: their sign survives in a field of 2⁶¹ − 1 elements. A float holds whole numbers up to 2⁵³ exactly:
-2²¹ products at least, so that BLAS multiplies chunks without rounding. So sums do not depend on
-order, chunks or who holds which cell.
+first; products are then multiples of 2⁻³², of size at most 1, and sums over fewer than 2²⁸ cells
+lie strictly between −2⁶⁰ and 2⁶⁰: their sign survives in a field of 2⁶¹ − 1 elements. A float
+holds whole numbers up to 2⁵³ exactly: 2²¹ products at least, so that BLAS multiplies chunks
+without rounding. So sums do not depend on order, chunks or who holds which cell.
 """
 
 from dataclasses import dataclass

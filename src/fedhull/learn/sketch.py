@@ -18,8 +18,8 @@ from fedhull.errors import InvalidInput
 from fedhull.learn.horocycles import Horocycles, draw_horocycles, horocycle_features
 
 LENGTH = 8
-# No sum of sketches may hold more cells: then it lies strictly between −2⁶⁰ and 2⁶⁰, so that its sign
-# survives in a field of 2⁶¹ − 1 elements.
+# No sum of sketches may hold more cells: then it lies strictly between −2⁶⁰ and 2⁶⁰, so that its
+# sign survives in a field of 2⁶¹ − 1 elements.
 MOST_CELLS = (1 << 36) - 1
 _BITS = 24
 _DIRECTIONS = LENGTH // 2
