@@ -73,9 +73,8 @@ CROSS = [[1, 0, -1, 0], [0, 1, 0, -1], [-1, 0, 1, 0], [0, -1, 0, 1]]
 
 
 def test_no_sum_of_sketches_leaves_the_range_that_the_field_has():
-    assert MOST_CELLS << 24 < 2**61 - 1
-    # signed: twice as many values as there are in one direction
-    assert 2 * (MOST_CELLS << 24) < 2**61 + 1
+    # as many values as elements, from −n·2²⁴ to n·2²⁴
+    assert 2 * (MOST_CELLS << 24) + 1 <= 2**61 - 1
     assert np.abs(to_fixed([-1.0, 1.0])).max() == 1 << 24
 
 

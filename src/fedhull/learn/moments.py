@@ -5,10 +5,10 @@ count and Σφ. Moments of disjoint sets of cells add up, so that sites can sum 
 their own.
 
 They are whole numbers. Every feature, which lies in [−1, 1], is rounded to a multiple of 2⁻¹⁶
-first; products are then multiples of 2⁻³², of size at most 1, and sums over up to 2²⁸ cells stay
-within 2⁶⁰, below 2⁶¹ − 1 with the sign counted in. A float holds whole numbers up to 2⁵³ exactly:
-2²¹ products at least, so that BLAS multiplies chunks without rounding. So sums do not depend on
-order, chunks or who holds which cell.
+first; products are then multiples of 2⁻³², of size at most 1, and sums over fewer than 2²⁸ cells
+lie strictly between −2⁶⁰ and 2⁶⁰: their sign survives in a field of 2⁶¹ − 1 elements. A float
+holds whole numbers up to 2⁵³ exactly: 2²¹ products at least, so that BLAS multiplies chunks
+without rounding. So sums do not depend on order, chunks or who holds which cell.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ import numpy as np
 
 from fedhull.errors import InvalidInput
 
-MOST_CELLS = 1 << 28
+MOST_CELLS = (1 << 28) - 1
 BITS = 16
 # Rows of features that are multiplied at once; any number up to 2²¹ gives the same sums.
 AT_ONCE = 1 << 14

@@ -18,9 +18,9 @@ from fedhull.errors import InvalidInput
 from fedhull.learn.horocycles import Horocycles, draw_horocycles, horocycle_features
 
 LENGTH = 8
-# Over all sites together, no sketch can hold more cells: then every sum of theirs stays below 2⁶⁰,
-# far below the 2⁶¹ − 1 of the field in which the masked sums are made.
-MOST_CELLS = 1 << 36
+# No sum of sketches may hold more cells: then it lies strictly between −2⁶⁰ and 2⁶⁰, so that its
+# sign survives in a field of 2⁶¹ − 1 elements.
+MOST_CELLS = (1 << 36) - 1
 _BITS = 24
 _DIRECTIONS = LENGTH // 2
 # Cells are worked on so many at a time: memory does not grow with their number.
