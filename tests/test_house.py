@@ -43,7 +43,16 @@ MAY_IMPORT["kits"] = _BASE | {"protocol", "report", "study"}
 MAY_IMPORT["engines"] = _BASE | {"kits", "protocol", "study"}
 MAY_IMPORT["simulation"] = _BASE | {"data", "disc", "learn", "report", "study"}
 MAY_IMPORT["reproduce"] = _BASE | {"data", "disc", "learn", "report", "simulation"}
-MAY_IMPORT["bench"] = _BASE | {"codes", "data", "disc", "embed", "protocol", "simulation", "study"}
+MAY_IMPORT["bench"] = _BASE | {
+    "codes",
+    "data",
+    "disc",
+    "embed",
+    "learn",
+    "protocol",
+    "simulation",
+    "study",
+}
 MAY_IMPORT["cli"] = set(MAY_IMPORT)
 
 
