@@ -3,6 +3,7 @@
 import json
 import sys
 
+import msgspec
 import pytest
 from browser import Opened
 
@@ -11,7 +12,7 @@ from fedhull.registry import Registry
 from fedhull.report import sections as module
 from fedhull.report.content import Bar, Section, Table
 from fedhull.report.html import render, write_page
-from fedhull.report.sections import SECTIONS, sections, time
+from fedhull.report.sections import SECTIONS, classes, sections, time
 
 HOSTILE = "<img src=x onerror='window.hacked = 1'></script><script>window.hacked = 1</script>"
 PACKAGE = f"""
@@ -79,7 +80,29 @@ def test_a_page_without_times_has_no_section_of_them(federated):
     from fedhull.report.content import page_from_json
 
     content = json.loads((federated["lab-a"] / "result.json").read_text())["report"]
-    assert sections(page_from_json(content, "it")) == []
+    titles = [section.title for section in sections(page_from_json(content, "it"))]
+    assert titles == ["What left, class by class"]
+
+
+def test_a_sites_page_says_class_by_class_what_left(federated):
+    from fedhull.report.content import page_from_json
+
+    content = json.loads((federated["lab-a"] / "result.json").read_text())["report"]
+    page = page_from_json(content, "it")
+    section = classes(page)
+    corners = section.table.columns.index("corners that left")
+    assert sum(int(row[corners]) for row in section.table.rows) == page.points_sent
+    assert section.paragraphs[0].startswith("No cell's position left; everything sent is the mean")
+    withheld = msgspec.structs.replace(page.by_class[0], withheld="has 3 cells, fewer than 5")
+    single = msgspec.structs.replace(page.by_class[1], smallest=1)
+    other = classes(msgspec.structs.replace(page, by_class=[withheld, single]))
+    assert "No cell" not in other.paragraphs[0]
+    assert other.paragraphs[1].endswith("was withheld, because it has 3 cells, fewer than 5.")
+    assert len(other.table.rows) == 1
+
+
+def test_the_coordinators_page_has_no_place_for_a_sites_classes(page):
+    assert classes(page) is None
 
 
 @pytest.mark.usefixtures("visitor")

@@ -127,6 +127,21 @@ class Tradeoff(_Part, frozen=True, kw_only=True):
     points_total: int
 
 
+class ClassRow(_Part, frozen=True, kw_only=True):
+    """A class at a site, in the site's own words: its cells, those kept for testing and left out by
+    the guard, the groups that its hull is made of, its corners, the cells of the smallest group;
+    or why it was withheld."""
+
+    name: str
+    cells: int
+    tested: int
+    guarded: int
+    groups: int
+    corners: int
+    smallest: int
+    withheld: str
+
+
 class OwnPoints(_Part, frozen=True, kw_only=True):
     """A site's own points, float32 pairs, and the classifier's column of each, one byte."""
 
@@ -257,6 +272,7 @@ class SitePage(HullPage, frozen=True, kw_only=True, tag="site"):
     tested: int
     testing: Testing | None = None
     points: OwnPoints | None = None
+    by_class: list[ClassRow] = []
 
     @property
     def private(self) -> bool:

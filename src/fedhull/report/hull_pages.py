@@ -7,6 +7,7 @@ import numpy as np
 
 from fedhull.registry import name_of
 from fedhull.report.content import (
+    ClassRow,
     CoordinatorPage,
     Hull,
     SharedBin,
@@ -76,6 +77,19 @@ def hull_site_page(site: HullSite, bytes_up: int, bytes_down: int) -> SitePage:
         bytes_down=bytes_down,
         points_held=site.holdings.points_held,
         points_guarded=site.holdings.points_guarded,
+        by_class=[
+            ClassRow(
+                name=str(line.name),
+                cells=line.cells,
+                tested=line.tested,
+                guarded=line.guarded,
+                groups=line.groups,
+                corners=line.corners,
+                smallest=line.smallest,
+                withheld=line.withheld,
+            )
+            for line in site.holdings.lines
+        ],
         correct=site.correct,
         tested=site.tested,
         testing=count_tests(

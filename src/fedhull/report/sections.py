@@ -10,7 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from fedhull.registry import Registry
-from fedhull.report.content import AnyPage, Bar, Section
+from fedhull.report.content import AnyPage, Bar, Section, SitePage, Table
 
 SECTIONS: Registry[Callable[[AnyPage], Section | None]] = Registry("section", "fedhull.sections")
 
@@ -31,6 +31,31 @@ def time(page: AnyPage) -> Section | None:
         for stage, seconds in page.seconds.items()
     ]
     return Section(title="Time", paragraphs=["Seconds for each stage."], bars=bars)
+
+
+def classes(page: AnyPage) -> Section | None:
+    """What left a site, class by class."""
+    if not isinstance(page, SitePage) or not page.by_class:
+        return None
+    sent = [row for row in page.by_class if not row.withheld]
+    smallest = min((row.smallest for row in sent), default=0)
+    words = [
+        f"No cell's position left; everything sent is the mean of at least {smallest} cells."
+        if smallest > 1
+        else "Single cells left with their own position, each to within a bin.",
+        *(f"{row.name} was withheld, because it {row.withheld}." for row in page.by_class
+          if row.withheld),
+    ]  # fmt: skip
+    table = Table(
+        columns=["class", "cells", "kept for testing", "left out", "groups", "corners that left",
+                 "smallest group"],
+        rows=[
+            [row.name, *(f"{n:,}" for n in (row.cells, row.tested, row.guarded, row.groups,
+                                            row.corners, row.smallest))]
+            for row in sent
+        ],
+    )  # fmt: skip
+    return Section(title="What left, class by class", paragraphs=words, table=table)
 
 
 def _section(name: str, page: AnyPage) -> Section | None:
