@@ -41,6 +41,9 @@ def client(
     donor: Annotated[
         str | None, typer.Option(help="Column that says whose cells they are.")
     ] = None,
+    names: Annotated[
+        str | None, typer.Option("--map", help="TOML file: your class names to the study's.")
+    ] = None,
     layer: Annotated[
         str | None,
         typer.Option(help="In a study with an encoder: the .h5ad layer to use instead of X."),
@@ -75,7 +78,7 @@ def client(
     runner = runner_of(engine)
     runner.inspect(opened)
     prepare_kernels(quiet=json)
-    source = None if data is None else Source(data, label, layer, donor)
+    source = None if data is None else Source(data, label, layer, donor, names)
     options = Options(wait=wait, mail=mail)
     with opened.in_use():
         if fetch or publication is not None:

@@ -56,6 +56,9 @@ def simulate(
     switch_labels: Annotated[
         bool, typer.Option("--switch-labels", help="Every site numbers its classes its own way.")
     ] = False,
+    agreed_names: Annotated[
+        bool, typer.Option("--agreed-names", help="All sites use the same names.")
+    ] = False,
     trials: Annotated[int, typer.Option(help="Runs, each with its own seed.")] = Experiment.trials,
     seed: Annotated[
         int, typer.Option(help="Seed of every random choice but keys.")
@@ -119,7 +122,8 @@ def simulate(
             x, y, clients=clients, epsilon=epsilon, radius=radius, curvature=curvature,
             method=method, grouping=grouping, guard=guard, min_cells=min_cells,
             label_code=label_code,
-            partition=owners, switch_labels=switch_labels, trials=trials, seed=seed,
+            partition=owners, agreed_names=agreed_names, switch_labels=switch_labels,
+            trials=trials, seed=seed,
             test_size=test_size, split_seed=split_seed, baselines=baselines, drop=drop,
             tradeoff=folder is not None, report=showing(bar),
         )  # fmt: skip

@@ -34,6 +34,7 @@ class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     label: str
     layer: str | None
     donor: str | None = None
+    names: str | None = None
     holdings: str
     file: str
     given_at: str
@@ -44,7 +45,7 @@ class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     @property
     def source(self) -> Source:
         """The data that the consent is about."""
-        return Source(self.data, self.label, self.layer, self.donor)
+        return Source(self.data, self.label, self.layer, self.donor, self.names)
 
     def upload(self, kit: Kit, sums: int = 1) -> ledger.Upload:
         """How an upload under this consent, to so many sums by now, stands in the ledger."""
@@ -157,6 +158,7 @@ def _made(kit: Kit, source: Source, holdings: Holdings, given_at: str) -> Consen
         label=source.label,
         layer=source.layer,
         donor=source.donor,
+        names=None if source.names is None else str(Path(source.names).resolve()),
         holdings=hashlib.sha256(holdings.to_bytes()).hexdigest(),
         file=_file_hash(source.data),
         given_at=given_at,

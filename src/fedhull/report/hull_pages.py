@@ -42,7 +42,11 @@ HULL_CHECKS = (
 
 def hull_coordinator_page(outcome: HullOutcome) -> CoordinatorPage:
     """What the coordinator may show."""
-    names = [f"class {number + 1}" for number in np.unique(outcome.learned.groups)]
+    agreed = outcome.study.agreed
+    names = [
+        agreed[number] if agreed else f"class {number + 1}"
+        for number in np.unique(outcome.learned.groups)
+    ]
     return CoordinatorPage(
         **outcome_parts(outcome),
         sites=site_lines(outcome.study, outcome.total.survivors, outcome.record),

@@ -13,6 +13,7 @@ class Experiment:
 
     partition: str = "iid"
     switch_labels: bool | float = False
+    agreed_names: bool = False
     trials: int = 1
     seed: int = 0
     test_size: float = 0.15

@@ -25,7 +25,7 @@ from fedhull.report.testing import pool_tests
 from fedhull.simulation.experiment import Experiment
 from fedhull.simulation.trial import Trial, run_trial
 from fedhull.study.draft import SETTINGS, check_setting, default_of, draft_study, settings_of
-from fedhull.study.study import Geometry, Study
+from fedhull.study.study import Classes, Geometry, Study
 
 _LIBRARIES = ("fedhull", "numpy", "scipy", "scikit-learn", "numba", "python-flint", "cryptography")
 
@@ -164,6 +164,7 @@ def simulate(
     strength : λ of the paper's SVMs.
     partition : "iid", "dirichlet:A", or an array (n,) that says whose each point is.
     switch_labels : every site, or a share of them, numbers its classes in an order of its own.
+    agreed_names : the sites have agreed on names, and need not find out which class is which.
     trials, seed, test_size, split_seed : each trial splits the data anew, unless split_seed is set.
     baselines : also score the same method on pooled data and at each site alone, and the paper's
         methods.
@@ -200,6 +201,9 @@ def simulate(
         radius=float(np.hypot(*points.T).max() * (1 + 1e-12)) if radius is None else radius,
         **{name: settings[name] for name in settings.keys() & SETTINGS.keys()},
     )
+    if experiment.agreed_names:
+        y = y.astype(str)
+        study = _with_names(study, np.unique(y).tolist())
     if experiment.dropped[0] >= clients:
         raise InvalidInput(f"drop = {experiment.drop!r} leaves none of the {clients} sites")
     study = _with_room_for(study, experiment.dropped[0])
@@ -214,6 +218,12 @@ def simulate(
             for number in range(experiment.trials)
         ],
     )
+
+
+def _with_names(study: Study, names: list[str]) -> Study:
+    """The study of sites that have agreed on these names."""
+    labels = msgspec.structs.replace(study.labels, classes=len(names))
+    return msgspec.structs.replace(study, labels=labels, classes=Classes(names=names))
 
 
 def _with_room_for(study: Study, dropped: int) -> Study:

@@ -177,7 +177,9 @@ def _class_orders(
 
 
 def _for_classes(study: Study, at_a_site: int, over_all: int) -> Study:
-    """The study for as many classes as the training points have."""
+    """The study for as many classes as the training points have, unless their names are agreed."""
+    if study.agreed:
+        return study
     return msgspec.structs.replace(
         study,
         labels=msgspec.structs.replace(study.labels, classes=at_a_site),

@@ -86,6 +86,14 @@ def _check_bins(study: "Study") -> None:
 def _check_classes(study: "Study") -> None:
     at_a_site, in_all, learning = study.labels.classes, study.n_classes, study.learning
     sites = len(study.clients)
+    if study.agreed:
+        if {at_a_site, in_all or at_a_site} != {len(study.agreed)} or at_a_site < 2:
+            raise InvalidInput(
+                f"[classes] names has {len(study.agreed)} names, so [labels] classes must be as "
+                f"many, at least 2, and [learning] classes as many or left out; got {at_a_site} "
+                f"and {in_all}"
+            )
+        return
     if in_all == 0:
         if learning.grouping in _FOR_KNOWN_NUMBERS:
             raise InvalidInput(
@@ -173,6 +181,9 @@ def _texts(value: Any, path: str) -> Iterator[tuple[str, str]]:
     elif isinstance(value, msgspec.Struct):
         for name in value.__struct_fields__:
             yield from _texts(getattr(value, name), f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner, path)
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield from _texts(key, f"a name in {path}")

@@ -64,6 +64,19 @@ class Labels(Part, frozen=True, kw_only=True):
         check_code_name(self.code)
 
 
+class Classes(Part, frozen=True, kw_only=True):
+    """The names of all classes, if the sites have agreed on them: then nobody has to find out which
+    site's class is which other's."""
+
+    names: list[Annotated[str, msgspec.Meta(min_length=1, max_length=200)]] = msgspec.field(
+        default_factory=list
+    )
+
+    def __post_init__(self) -> None:
+        if len(set(self.names)) < len(self.names):
+            raise InvalidInput("[classes] names must be different from each other")
+
+
 class Rules(Cohort, frozen=True, kw_only=True):
     """How the protocol runs over hulls."""
 
@@ -123,6 +136,7 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
 
     geometry: Geometry
     labels: Labels
+    classes: Classes = Classes()
     protocol: Rules = Rules()
     disclosure: Disclosure = Disclosure()
     learning: Learning = Learning()
@@ -142,6 +156,11 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
     def quantizer(self) -> Quantizer:
         """The bins that all participants number alike."""
         return self.geometry.quantizer
+
+    @property
+    def agreed(self) -> list[str]:
+        """The names of all classes, if the sites have agreed on them."""
+        return self.classes.names
 
     @property
     def n_classes(self) -> int:

@@ -22,13 +22,14 @@ from fedhull.study.study import AnyStudy, EncoderStudy
 @dataclass(frozen=True)
 class Source:
     """A site's data: a file, the column with the classes, for .h5ad files a layer to take instead
-    of X, and the column that says whose cells they are, if the minimum is to be counted in donors
-    as well."""
+    of X, the column that says whose cells they are, if the minimum is to be counted in donors as
+    well, and a file that maps the site's names onto those that the study has agreed on."""
 
     data: str
     label: str = "label"
     layer: str | None = None
     donor: str | None = None
+    names: str | None = None
 
 
 class Holdings(Protocol):

@@ -1,8 +1,11 @@
 """The coordinator of a study of hulls: one sum, one classifier, one publication."""
 
 import json
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from fedhull.learn.model import model_to_json
 from fedhull.study.coordinator import Coordinator, Publication, Record
@@ -46,8 +49,11 @@ class HullOutcome:
         return publish(self.study, self.total, self.learned)
 
     def files(self) -> dict[str, bytes]:
-        """The model's file."""
-        return {MODEL: model_file(self.model, self.study)}
+        """The model's file; where names are agreed, it speaks them."""
+        model = copy(self.model)
+        if self.study.agreed:
+            model.classes_ = np.array(self.study.agreed)[model.classes_]
+        return {MODEL: model_file(model, self.study)}
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers and words."""

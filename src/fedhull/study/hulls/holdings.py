@@ -1,6 +1,6 @@
 """What a site holds in a study of hulls, and what of it would leave."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -204,10 +204,16 @@ def make_hulls(
 
 
 def prepare(
-    study: Study, x: np.ndarray, y: np.ndarray, donors: np.ndarray | None = None
+    study: Study,
+    x: np.ndarray,
+    y: np.ndarray,
+    donors: np.ndarray | None = None,
+    several: Mapping[str, list[str]] | None = None,
 ) -> HullHoldings:
     """What a site would take into a study: some points of each class are kept for testing, the
-    others guarded and made into hulls. The same data and study always give the same."""
+    others guarded and made into hulls. A class that stands for `several` is sent under each of
+    their names, and none of its points is kept for testing. The same data and study always give the
+    same."""
     points, _ = as_ball_points(x, study.geometry.curvature, "x")
     if points.shape[1] != 2:
         raise InvalidInput(f"x must lie in the disc, shape (n, 2), got shape {points.shape}")
@@ -219,6 +225,7 @@ def prepare(
             f"a site"
         )
     test = _held_out(of_class, study.learning.holdout, study.learning.seed)
+    test &= ~np.isin(y, list(several or ()))
     made = make_hulls(
         study, points[~test], y[~test], classes, None if donors is None else donors[~test]
     )
@@ -234,13 +241,30 @@ def prepare(
         for line, n in zip(made.lines, tested, strict=True)
     ]
     everything = np.array([position[name] for name in classes.tolist()], dtype=np.int32)[of_class]
-    return replace(made, lines=lines, x=points, of_class=everything, test=test)
+    held = replace(made, lines=lines, x=points, of_class=everything, test=test)
+    return _standing_for(held, several) if several else held
 
 
 def _sketch(study: Study, cells: np.ndarray) -> list[int]:
     """How many cells there are, and their sketch."""
     sums = class_sketch(cells, study.geometry.curvature, study.learning.seed)
     return [len(cells), *sums.tolist()]
+
+
+def _standing_for(held: HullHoldings, several: Mapping[str, list[str]]) -> HullHoldings:
+    """The same, with each class that stands for several under each of their names; its points are
+    those of the first."""
+    parts = [
+        (target, first, hull, sketch)
+        for name, hull, sketch in zip(held.classes, held.hulls, held.sketches, strict=True)
+        for first, target in enumerate(several.get(name, [name]))
+    ]
+    # those that points are counted as stay where they were
+    parts.sort(key=lambda part: part[1] > 0)
+    shift = len(parts) - len(held.classes)
+    of_class = np.where(held.of_class < len(held.classes), held.of_class, held.of_class + shift)
+    names, _, hulls, sketches = map(list, zip(*parts, strict=True))
+    return replace(held, classes=names, hulls=hulls, sketches=sketches, of_class=of_class)
 
 
 def _too_few(study: Study, members: np.ndarray, donors: np.ndarray | None) -> str:

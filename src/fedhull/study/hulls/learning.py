@@ -52,7 +52,8 @@ def check_hulls(study: Study, total: HullTotal) -> None:
 
 
 def learn(study: Study, total: HullTotal) -> Learned:
-    """Assign the decoded hulls to classes and train the study's classifier on their corners.
+    """Assign the decoded hulls to classes, unless names are agreed and the labels say it, and train
+    the study's classifier on their corners.
 
     The hulls are taken in an order that does not depend on the labels, which are drawn from the
     system's randomness: the same hulls always give the same model.
@@ -63,8 +64,17 @@ def learn(study: Study, total: HullTotal) -> Learned:
     owners = [list(dict.fromkeys(places)).index(place) for place in places]
     curvature, learning = study.geometry.curvature, study.learning
     begin = perf_counter()
-    groups = group_hulls(
-        hulls, owners, study.n_classes, learning.grouping, curvature, slots=_slots(total, labels)
+    groups = (
+        np.array([study.labels_of(study.place_of(label)).index(label) for label in labels])
+        if study.agreed
+        else group_hulls(
+            hulls,
+            owners,
+            study.n_classes,
+            learning.grouping,
+            curvature,
+            slots=_slots(total, labels),
+        )
     )
     grouped = perf_counter()
     model = make_classifier(learning.method, curvature, learning.strength)

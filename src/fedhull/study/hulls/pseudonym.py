@@ -10,6 +10,7 @@ hulls under that secret. With the secret, which only it and the server can know,
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -35,17 +36,21 @@ class Pseudonym:
     secret: tuple[int, ...]
 
     @classmethod
-    def draw(cls, study: Study, order: int, classes: int, randomness: Randomness) -> "Pseudonym":
+    def draw(
+        cls, study: Study, order: int, classes: Sequence[Any], randomness: Randomness
+    ) -> "Pseudonym":
         """A place at random or, where the label code has too few for that, the site's own in the
-        order of sites; labels of it in a random order, so that the order of the site's classes
-        tells nothing."""
+        order of sites. The labels of the site's classes: those of their names, if names are agreed,
+        or else in a random order, so that the order of the site's classes tells nothing."""
         below = randomness.below
         place = below("place")(study.places) if study.draws_places else order
         labels = study.labels_of(place)
         lots = {label: randomness.token(f"lot {label}") for label in labels}
         draw = below("label secret")
         secret = tuple(draw(1 << _NUMBER_BITS) for _ in range(_SECRET_NUMBERS))
-        return cls(place, sorted(labels, key=lots.__getitem__)[:classes], secret)
+        if study.agreed:
+            return cls(place, [labels[study.agreed.index(name)] for name in classes], secret)
+        return cls(place, sorted(labels, key=lots.__getitem__)[: len(classes)], secret)
 
     def slot(self, told: Mapping[int, Told]) -> list[int]:
         """The numbers in the site's slot: its secret, and the tag of what it says of each label."""

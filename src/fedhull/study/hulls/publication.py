@@ -42,8 +42,8 @@ def publish(study: Study, total: HullTotal, learned: Learned) -> bytes:
 def read_publication(
     study: Study, published: bytes, pseudonym: Pseudonym, classes: Sequence[Any]
 ) -> tuple[Any, dict[int, Any]]:
-    """The model, and {number of a class: the site's own name for it}; BadMessage if there is no
-    model or it does not say what became of each of the site's classes."""
+    """The model, and {number of a class: the site's own name for it, or the agreed one}; BadMessage
+    if there is no model or it does not say what became of each of the site's classes."""
     try:
         content = msgspec.msgpack.decode(published, type=_Published)
         model = published_model(content.model)
@@ -56,8 +56,11 @@ def read_publication(
     numbers = open_classes(pseudonym.secret, sealed, context)
     of_label: dict[int, Any] = dict(zip(study.labels_of(pseudonym.place), numbers, strict=False))
     known = set(model.classes_.tolist())
-    if not all(of_label.get(label) in known for label in pseudonym.labels):
+    beyond = study.agreed and not known <= set(range(len(study.agreed)))
+    if beyond or not all(of_label.get(label) in known for label in pseudonym.labels):
         raise BadMessage("the server does not say what became of each of this site's classes")
+    if study.agreed:
+        return model, {number: study.agreed[number] for number in sorted(known)}
     own = zip(pseudonym.labels, classes, strict=True)
     return model, {of_label[label]: name for label, name in own}
 

@@ -38,7 +38,9 @@ class HullSite(Site):
         self.numbers = np.empty(0, dtype=int)
         self._kept: Pseudonym | None = None
         self.tested = len(holdings.test_y)
-        self._contribution = HullContribution(study, holdings.hulls, holdings.sketches)
+        self._contribution = HullContribution(
+            study, holdings.hulls, holdings.sketches, holdings.classes
+        )
         super().__init__(study, name, identity, randomness=randomness)
 
     def contribution(self) -> HullContribution:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -156,18 +157,20 @@ class HullSummation:
 
 class HullContribution:
     """The hulls of a client: for each of its classes in its own order, the bins, and the count and
-    sketch of its cells."""
+    sketch of its cells; `classes` are their names, if the study has agreed on names."""
 
     def __init__(
         self,
         study: Study,
         hulls: Sequence[Sequence[int]],
         sketches: Sequence[Sequence[int]],
+        classes: Sequence[Any] | None = None,
     ):
         self.summation = HullSummation(study)
         self._study = study
         self._hulls = _checked_hulls(study, hulls)
         self._sketches = [list(sketch) for sketch in sketches]
+        self._classes = range(len(self._hulls)) if classes is None else classes
 
     @property
     def announced(self) -> int:
@@ -176,7 +179,7 @@ class HullContribution:
 
     def draw(self, place: int, randomness: Randomness) -> Pseudonym:
         """A place and labels, at random as far as the label code allows."""
-        return Pseudonym.draw(self._study, place, len(self._hulls), randomness)
+        return Pseudonym.draw(self._study, place, self._classes, randomness)
 
     def vector(self, drawn: Pseudonym, total: int, participants: int) -> Vector:
         """The sums of the hulls, and of the client's slot."""

@@ -8,6 +8,7 @@ import msgspec
 
 from fedhull.data.files import read_column
 from fedhull.embed.embedder import CellEmbedder
+from fedhull.errors import InvalidInput
 from fedhull.protocol.agreement import collusion_words
 from fedhull.protocol.keys import Identity, Randomness
 from fedhull.protocol.messages import published_content
@@ -18,6 +19,7 @@ from fedhull.study.hulls.coordinator import HullCoordinator, HullOutcome
 from fedhull.study.hulls.holdings import HullHoldings, class_table, prepare
 from fedhull.study.hulls.site import HullSite
 from fedhull.study.hulls.sum import HullTotal
+from fedhull.study.naming import agreed_labels, read_map
 from fedhull.study.study import Study
 from fedhull.study.task import Source, Task
 from fedhull.text import printable
@@ -47,7 +49,13 @@ class HullTask(Task):
         donor = source.donor
         points, labels = load_points(self.encoder, source.data, source.label, source.layer, donor)
         donors = None if donor is None else read_column(source.data, donor)
-        return prepare(self.study, points, labels, donors)
+        if not self.study.agreed:
+            if source.names is not None:
+                raise InvalidInput("--map is for studies with [classes] names; this one has none")
+            return prepare(self.study, points, labels, donors)
+        own = {} if source.names is None else read_map(source.names)
+        names, several = agreed_labels(labels.tolist(), self.study.agreed, own)
+        return prepare(self.study, points, names, donors, several)
 
     def holdings_from_bytes(self, raw: bytes) -> HullHoldings:
         """The inverse of the holdings' `to_bytes`."""
