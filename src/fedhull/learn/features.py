@@ -13,11 +13,11 @@ from fedhull.learn.horocycles import Horocycles, draw_horocycles, horocycle_feat
 class HorocycleFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """φ(x) = cos(λ·B_ω(x) + b), with B_ω(x) = log((1−k‖x‖²) / ‖√k·x−ω‖²), for points of the ball.
 
-    n_features : D, how many. scales : λ = |N(0, 1)|·s, with s one of these, in turn. curvature : k.
-    seed : all draws are a function of it, of D, the scales and the number of coordinates, and of
-    nothing else; `fit` looks at no value, so sites that agree on the settings have the same
-    features. In the disc the directions are equally spaced, feature j at the angle 2πj/D; in other
-    dimensions they are uniform on the sphere. Phases are uniform in [0, 2π).
+    n_features : D, how many. scales : λ = ``|N(0, 1)|``·s, with s one of these, in turn.
+    curvature : k. seed : all draws are a function of it, of D, the scales and the number of
+    coordinates, and of nothing else; `fit` looks at no value, so sites that agree on the settings
+    have the same features. In the disc the directions are equally spaced, feature j at the angle
+    2πj/D; in other dimensions they are uniform on the sphere. Phases are uniform in [0, 2π).
 
     B is √k times the signed distance between the horocycles at ω through the origin and through x,
     positive towards ω. It is worked out from the gap 1−k‖x‖² and from √k·x−ω with twice a float's
