@@ -135,7 +135,8 @@ def test_a_stranger_starts_no_run_and_no_node_and_stopped_sites_leave_nothing_ru
     study = Federation(tmp_path, 3, engine="flower")
     stranger = Stranger(tmp_path / "stranger", study.port, study.kits / "lab-c" / "ca.pem")
     try:
-        server = study.server("--engine", "flower")
+        # it must not give up waiting for the third site before the stranger has tried everything
+        server = study.server("--engine", "flower", wait=3600)
         clients = [study.client(name, "--engine", "flower") for name in ("lab-a", "lab-b")]
         log = study.kits / "server" / "flower.log"
         wait_for(lambda: log.exists() and log.read_text().count("Activated node_id") == 2)
