@@ -129,10 +129,8 @@ def test_a_place_that_is_anothers_is_noticed(code):
         return replace(mine, place=other.place, labels=other.labels[:1] * len(mine.labels))
 
     contribution.draw = draw
-    contribution._hulls, contribution._sketches = (
-        contribution._hulls[:1],
-        contribution._sketches[:1],
-    )
+    for part in ("_hulls", "_sketches", "_classes"):
+        setattr(contribution, part, getattr(contribution, part)[:1])
     with pytest.raises(DecodingError):
         drive(make_server(study), MemoryEngine(clients.values()))
 

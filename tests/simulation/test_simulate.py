@@ -298,10 +298,10 @@ def test_the_papers_olsson_row():
     assert accuracy["FLE"]["mean"] == pytest.approx(75.0, abs=4)
 
 
-def with_our_defaults(name, clients, trials):
+def with_our_defaults(name, clients, trials, **settings):
     """(federated, centralised) mean accuracy over the same splits, and the share of points sent."""
     x, y = load_dataset(name)
-    result = fedhull.simulate(x, y, clients=clients, epsilon=0.01, trials=trials)
+    result = fedhull.simulate(x, y, clients=clients, epsilon=0.01, trials=trials, **settings)
     assert result.to_json()["decoded_exactly"]
     central = []
     for seed in range(trials):
@@ -312,8 +312,12 @@ def with_our_defaults(name, clients, trials):
 
 
 @needs_data
-def test_olsson_with_our_defaults():
-    federated, central, _ = with_our_defaults("olsson", 3, trials=10)
+def test_olsson_where_single_cells_may_leave():
+    # of its 319 cells the rarest classes have three or four at each of three sites: with the
+    # default minimum of five nobody may send them
+    federated, central, _ = with_our_defaults(
+        "olsson", 3, trials=10, guard="edit+trim:0.02", min_cells=1
+    )
     assert federated >= 95
     assert federated >= central - 1.5
 

@@ -97,7 +97,8 @@ def _draw_regions(x: np.ndarray, y: np.ndarray, seed: int) -> Any:
         "clients": OLSSON.clients, "epsilon": OLSSON.epsilon, "seed": seed,
         "split_seed": OLSSON.split_seed,
     }  # fmt: skip
-    paper: dict[str, Any] = {"method": "poincare-svm", "grouping": "spectral", "guard": "none"}
+    paper: dict[str, Any] = {"method": "poincare-svm", "grouping": "spectral", "guard": "none",
+                             "min_cells": 1}  # fmt: skip
     for axes, words, settings in zip(
         figure.subplots(1, 2), ("the paper's method", "our defaults"), (paper, {}), strict=True
     ):

@@ -7,7 +7,7 @@ export const card = (title, note, ...body) => el("figure", { class: "card" },
 /** A section as fedhull or another package has made it: paragraphs, a table, bars. */
 export function sectionCard({ title, paragraphs, table, bars }) {
   return card(title, null, paragraphs.map((words) => el("p", { class: "prose" }, words)),
-    table ? textTable(table) : null, bars.length ? barTable(bars) : null);
+    table ? el("div", { class: "scroll" }, textTable(table)) : null, bars.length ? barTable(bars) : null);
 }
 
 const NUMBER = /^[−-]?[\d.,–]+( ?%)?$/;
