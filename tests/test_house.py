@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "text": {"errors"},
     "disk": {"errors"},
     "arrays": {"disk", "errors"},
-    "registry": {"errors"},
+    "registry": {"errors", "text"},
     "disc": _BASE,
     "codes": _BASE | {"disc"},
     "protocol": _BASE | {"codes", "disc"},

@@ -12,6 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
 from fedhull.errors import InvalidInput
+from fedhull.text import shortened
 
 T = TypeVar("T")
 
@@ -42,7 +43,7 @@ class Registry(Generic[T]):
             near = get_close_matches(part, self.names, n=1) if isinstance(part, str) else []
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise InvalidInput(
-                f"{self.kind} must be one of {', '.join(self.names)}, got {part!r}{hint}"
+                f"{self.kind} must be one of {', '.join(self.names)}, got {shortened(part)}{hint}"
             )
         return part
 

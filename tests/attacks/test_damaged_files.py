@@ -66,7 +66,7 @@ def holds(contents, read) -> None:
                 refusals.append(str(problem))
         assert seconds() - begin < QUICK, number
     assert refusals
-    assert all(0 < len(sentence) < 2_000 for sentence in refusals)
+    assert [sentence[:200] for sentence in refusals if not 0 < len(sentence) < 2_000] == []
 
 
 def put(path: Path, content: bytes) -> Path:

@@ -80,7 +80,8 @@ def stoppable() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # where only the main thread is told of signals
         return
-    wanted = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    names = "SIGINT", "SIGTERM", "SIGHUP"  # the last is not known everywhere
+    wanted = [getattr(signal, name) for name in names if hasattr(signal, name)]
     before = {number: signal.signal(number, signal.default_int_handler) for number in wanted}
     try:
         yield

@@ -8,6 +8,7 @@ from fedhull.codes.field import MOST_BITS, Field, smallest_field
 from fedhull.codes.pairs import PairCoding
 from fedhull.codes.planes import binary_coding, bose_chowla_coding
 from fedhull.errors import InvalidInput
+from fedhull.text import shortened
 
 
 class Coding(Protocol):
@@ -94,5 +95,5 @@ def check_code_name(wish: str) -> None:
     if not re.fullmatch(r"auto|pairs|binary|bose-chowla:[1-9][0-9]{0,2}", wish):
         raise InvalidInput(
             f"label code must be 'auto', 'pairs', 'binary' or 'bose-chowla:H' with H ≥ 1, "
-            f"got {wish!r}"
+            f"got {shortened(wish)}"
         )

@@ -12,6 +12,7 @@ import numpy as np
 
 from fedhull.errors import InvalidInput
 from fedhull.registry import Registry
+from fedhull.text import shortened
 
 # points (n, d), labels (n,), how many cells stand behind each point (n,), curvature → the same
 GuardPart = Callable[
@@ -63,7 +64,7 @@ class Guard:
         if not callable(guard):
             raise InvalidInput(
                 f"guard must be a text such as 'edit+trim:0.02', a Guard or a function of points, "
-                f"labels, cells and curvature, got {guard!r}"
+                f"labels, cells and curvature, got {shortened(guard)}"
             )
         return cls((guard,), (_word_for(guard, getattr(guard, "__name__", repr(guard))),))
 
@@ -104,7 +105,8 @@ def _parsed(word: str, text: str) -> GuardPart:
         return GUARDS[name](argument if colon else None)
     except InvalidInput as problem:
         raise InvalidInput(
-            f"guard must be 'none' or parts joined by '+', as in 'edit+trim:0.02', got {text!r}: "
+            f"guard must be 'none' or parts joined by '+', as in 'edit+trim:0.02', got "
+            f"{shortened(text)}: "
             f"{problem}"
         ) from None
 

@@ -38,7 +38,7 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
     is the key that the server's messages are signed with; without it clients rely on the transport.
     """
 
-    version: int = VERSION
+    version: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = VERSION
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     protocol: Cohort = Cohort()
     coordinator: PublicKey | None = None

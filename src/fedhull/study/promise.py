@@ -14,7 +14,7 @@ from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.learn.guard_parts import Edit, Group, Trim
 from fedhull.registry import name_of
-from fedhull.text import check_visible
+from fedhull.text import check_visible, shortened
 
 if TYPE_CHECKING:
     from fedhull.study.study import Study
@@ -132,9 +132,9 @@ def _check_guard(study: "Study") -> None:
     sizes = [part.size or 1 for part in known if isinstance(part, Group)]
     if max(sizes, default=1) < smallest:
         raise InvalidInput(
-            f"guard = {str(guard)!r} lets points leave that are the mean of fewer cells than the "
-            f"{smallest} of [disclosure]; put 'group' into the guard, without a number, or set "
-            f"min_cells = 1 (--min-cells 1) if single cells may leave"
+            f"guard = {shortened(str(guard))} lets points leave that are the mean of fewer cells "
+            f"than the {smallest} of [disclosure]; put 'group' into the guard, without number, or "
+            f"set min_cells = 1 (--min-cells 1) if single cells may leave"
         )
 
 
