@@ -119,6 +119,11 @@ def test_a_part_of_somebody_elses_is_held_to_the_rules_at_the_site():
         run(guard=as_they_are)
 
 
+def test_where_everything_is_withheld_that_is_said():
+    with pytest.raises(InvalidInput, match="no class has 5 cells at a site"):
+        fedhull.simulate(TREE.x[:12], TREE.y[:12], clients=3, epsilon=0.1)
+
+
 def test_small_classes_are_withheld():
     few = run(min_cells=40, partition="dirichlet:0.5")
     assert few.leakage["classes_withheld"] > 0

@@ -23,30 +23,23 @@ def unmasked_sum(
     BadShares if the secrets cannot be restored."""
     survivors = {name: advertised[name].mask_key for name in uploads}
     vanished = sorted(next(iter(shares.values())).key_shares)
+
+    def shares_of(name: str, kind: str) -> dict[int, int]:
+        return {
+            study.seats[holder]: int.from_bytes(getattr(given, kind)[name], "big")
+            for holder, given in shares.items()
+        }
+
     seeds = [
-        Sought(
-            name,
-            "seed",
-            {
-                study.seats[holder]: int.from_bytes(given.seed_shares[name], "big")
-                for holder, given in shares.items()
-            },
-            partial(_is_seed, advertised[name].seed_commitment),
-        )
+        Sought(name, "seed", shares_of(name, "seed_shares"),
+               partial(_is_seed, advertised[name].seed_commitment))
         for name in uploads
-    ]
+    ]  # fmt: skip
     keys = [
-        Sought(
-            name,
-            "mask key",
-            {
-                study.seats[holder]: int.from_bytes(given.key_shares[name], "big")
-                for holder, given in shares.items()
-            },
-            partial(_is_key, advertised[name].mask_key),
-        )
+        Sought(name, "mask key", shares_of(name, "key_shares"),
+               partial(_is_key, advertised[name].mask_key))
         for name in vanished
-    ]
+    ]  # fmt: skip
     recovered = recover([*seeds, *keys], study.threshold)
     total = layout.zeros()
     for upload, seed in zip(uploads.values(), recovered.secrets, strict=False):

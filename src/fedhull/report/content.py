@@ -129,8 +129,8 @@ class Tradeoff(_Part, frozen=True, kw_only=True):
 
 class ClassRow(_Part, frozen=True, kw_only=True):
     """A class at a site, in the site's own words: its cells, those kept for testing and left out by
-    the guard, the groups that its hull is made of, its corners, the cells of the smallest group;
-    or why it was withheld."""
+    the guard, the groups that its hull is made of, its corners, the cells of the smallest group,
+    and how many cells left with their own position; or why it was withheld."""
 
     name: str
     cells: int
@@ -139,6 +139,7 @@ class ClassRow(_Part, frozen=True, kw_only=True):
     groups: int
     corners: int
     smallest: int
+    single: int
     withheld: str
 
 

@@ -82,16 +82,7 @@ def hull_site_page(site: HullSite, bytes_up: int, bytes_down: int) -> SitePage:
         points_held=site.holdings.points_held,
         points_guarded=site.holdings.points_guarded,
         by_class=[
-            ClassRow(
-                name=str(line.name),
-                cells=line.cells,
-                tested=line.tested,
-                guarded=line.guarded,
-                groups=line.groups,
-                corners=line.corners,
-                smallest=line.smallest,
-                withheld=line.withheld,
-            )
+            ClassRow(**msgspec.structs.asdict(line) | {"name": str(line.name)})
             for line in site.holdings.lines
         ],
         correct=site.correct,

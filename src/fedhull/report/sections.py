@@ -42,7 +42,8 @@ def classes(page: AnyPage) -> Section | None:
     words = [
         f"No cell's position left; everything sent is the mean of at least {smallest} cells."
         if smallest > 1
-        else "Single cells left with their own position, each to within a bin.",
+        else f"{sum(row.single for row in sent):,} cells left with their own position, each to "
+        f"within a bin.",
         *(f"{row.name} was withheld, because it {row.withheld}." for row in page.by_class
           if row.withheld),
     ]  # fmt: skip

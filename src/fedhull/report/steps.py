@@ -40,9 +40,16 @@ def _hull(page: AnyHullPage) -> dict[str, Any]:
         "A hull around each class",
         "Each site wraps the points of each of its classes in a convex hull. Its edges are "
         "geodesics, the straight lines of the disc. Before that, the guard leaves out points that "
-        "stand apart. The points inside are no longer needed: they never leave the site.",
+        f"stand apart{_grouped_words(page)}. The points inside are no longer needed: they never "
+        "leave the site.",
         *facts,
     )
+
+
+def _grouped_words(page: AnyHullPage) -> str:
+    if "group" not in page.parameters.get("guard", ""):
+        return ""
+    return ", and puts the others into groups of cells, whose means stand for them from here on"
 
 
 def _bins(page: AnyHullPage) -> dict[str, Any]:

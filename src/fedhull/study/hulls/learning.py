@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fedhull.disc.hull import minimal_hull
-from fedhull.errors import UnknownLabelSum
+from fedhull.errors import InvalidInput, UnknownLabelSum
 from fedhull.learn.classifiers import fit_to_corners, make_classifier
 from fedhull.learn.grouping import Slots, group_hulls
 from fedhull.learn.sketch import slot_means
@@ -58,6 +58,12 @@ def learn(study: Study, total: HullTotal) -> Learned:
     The hulls are taken in an order that does not depend on the labels, which are drawn from the
     system's randomness: the same hulls always give the same model.
     """
+    if not total.hulls:
+        raise InvalidInput(
+            f"there is nothing to learn from: no class has {study.disclosure.min_cells} cells at a "
+            f"site, and smaller ones are withheld; use more data, fewer sites or a smaller "
+            f"min_cells"
+        )
     labels = sorted(total.hulls, key=lambda label: (total.hulls[label], label))
     hulls = [study.quantizer.decode(np.array(total.hulls[label])) for label in labels]
     places = [study.place_of(label) for label in labels]
@@ -76,6 +82,11 @@ def learn(study: Study, total: HullTotal) -> Learned:
             slots=_slots(total, labels),
         )
     )
+    if len(np.unique(groups)) < 2:
+        raise InvalidInput(
+            "the hulls of all sites are of one class, and a classifier needs two; classes with too "
+            "few cells were withheld"
+        )
     grouped = perf_counter()
     model = make_classifier(learning.method, curvature, learning.strength)
     sizes = [len(hull) for hull in hulls]
