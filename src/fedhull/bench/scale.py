@@ -64,9 +64,8 @@ def _holdings(study: Study, corners: int, classes: int, rng: np.random.Generator
         for bins in hulls
     ]
     return HullHoldings(
-        list(range(classes)),
-        hulls,
+        classes=list(range(classes)),
+        hulls=hulls,
         points_held=corners * classes,
-        points_guarded=0,
         sketches=[list(map(int, sketch)) for sketch in sketches],
     )

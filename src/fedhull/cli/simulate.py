@@ -35,6 +35,12 @@ def simulate(
         float | None,
         typer.Option(help="k; the space has curvature −k. By default what the file says, or 1."),
     ] = None,
+    summary: Annotated[str, typer.Option(help="What sites send: hulls or moments.")] = default_of(
+        "summary"
+    ),
+    features: Annotated[
+        int, typer.Option(help="How many functions moments are of, D.")
+    ] = default_of("features"),
     method: Annotated[
         str, typer.Option(help="lorentz, poincare-svm, euclidean-svm, or one you installed.")
     ] = default_of("method"),
@@ -120,8 +126,8 @@ def simulate(
     with progress_bar(quiet=json) as bar:
         result = run(
             x, y, clients=clients, epsilon=epsilon, radius=radius, curvature=curvature,
-            method=method, grouping=grouping, guard=guard, min_cells=min_cells,
-            label_code=label_code,
+            summary=summary, features=features, method=method, grouping=grouping, guard=guard,
+            min_cells=min_cells, label_code=label_code,
             partition=owners, agreed_names=agreed_names, switch_labels=switch_labels,
             trials=trials, seed=seed,
             test_size=test_size, split_seed=split_seed, baselines=baselines, drop=drop,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedhull.codes.field import Field
+from fedhull.codes.signed import from_elements, to_elements
 from fedhull.errors import DecodingError, InvalidInput
 
 MEAN_FIELD = Field(2**61 - 1)
@@ -54,14 +55,12 @@ def encode_weighted(fixed: np.ndarray, weight: int) -> np.ndarray:
     """
     if not 1 <= weight <= MOST_WEIGHT:
         raise InvalidInput(f"a weight must be between 1 and {MOST_WEIGHT:,}, got {weight}")
-    products = np.append(fixed * weight, weight)
-    return np.where(products < 0, products + MEAN_FIELD.q, products).astype(np.uint64)
+    return to_elements(np.append(fixed * weight, weight), MEAN_FIELD)
 
 
 def decode_weighted(total: np.ndarray, sites: int) -> WeightedSum:
     """The sum over the sites; DecodingError if no such sites could have made it."""
-    elements = total.astype(np.int64)
-    centred = np.where(elements > MEAN_FIELD.q // 2, elements - MEAN_FIELD.q, elements)
+    centred = from_elements(total, MEAN_FIELD)
     sums, weight = centred[:-1], int(centred[-1])
     if not sites <= weight <= sites * MOST_WEIGHT or (np.abs(sums) > weight * _LARGEST_FIXED).any():
         raise DecodingError(

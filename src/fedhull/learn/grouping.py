@@ -5,6 +5,7 @@ J global classes: `matching`, ours, or the paper's `kernighan-lin` and `spectral
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from inspect import signature
 from typing import Any, NamedTuple, Protocol
 
@@ -22,6 +23,34 @@ class Slots(NamedTuple):
     means: np.ndarray
 
 
+# A match that is less certain than this is marked.
+DOUBTFUL_BELOW = 0.9
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The class, 0, 1, …, of each hull or slot, in order of appearance, and how certain that is.
+
+    groups, certainty : (n,). A certainty is an estimate of the probability that a match is right,
+    given the other sites' matches; None if the grouping does not say.
+    """
+
+    groups: np.ndarray
+    certainty: np.ndarray | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes were found."""
+        return int(self.groups.max()) + 1
+
+    @property
+    def doubtful(self) -> np.ndarray:
+        """Which matches (n,) a person should look at: those less certain than 0.9."""
+        if self.certainty is None:
+            return np.zeros(len(self.groups), dtype=bool)
+        return self.certainty < DOUBTFUL_BELOW
+
+
 class Grouping(Protocol):
     """How hulls are sorted into classes. A grouping that has a parameter `slots` is also given what
     sites say of the cells behind their hulls."""
@@ -34,9 +63,9 @@ class Grouping(Protocol):
         *,
         curvature: float,
         seed: int,
-    ) -> np.ndarray:
-        """The group, 0..n_groups−1, of each hull (m, d), shape (n,); owners[i] is the number of
-        hull i's client."""
+    ) -> np.ndarray | Matched:
+        """The group, 0..n_groups−1, of each hull (m, d), shape (n,), or these and how certain they
+        are; owners[i] is the number of hull i's client."""
 
 
 GROUPINGS: Registry[Grouping] = Registry("grouping", "fedhull.groupings")
@@ -59,23 +88,46 @@ def group_hulls(
     >>> group_hulls([a, b, b, a], clients=[0, 0, 1, 1], n_groups=2).tolist()
     [0, 1, 1, 0]
     """
-    grouping = GROUPINGS.resolve(method)
-    told = {"slots": slots} if "slots" in signature(grouping).parameters else {}
-    groups = np.asarray(
-        grouping(hulls, np.asarray(clients), n_groups, curvature=curvature, seed=seed, **told)
-    )
-    if groups.shape != (len(hulls),) or groups.dtype.kind not in "iu":
+    return match_hulls(hulls, clients, n_groups, method, curvature, seed, slots).groups
+
+
+def match_hulls(
+    hulls: Sequence[np.ndarray] | None,
+    clients: Sequence[int],
+    n_groups: int,
+    method: str | Grouping = "matching",
+    curvature: float = 1.0,
+    seed: int = 0,
+    slots: Slots | None = None,
+) -> Matched:
+    """As `group_hulls`, with how certain each match is, if the method says so. Without hulls, the
+    method must go by slots."""
+    grouping: Any = GROUPINGS.resolve(method)
+    by_slots = "slots" in signature(grouping).parameters
+    if hulls is None and not by_slots:
         raise InvalidInput(
-            f"grouping must return a whole number for each of the {len(hulls)} hulls, but "
-            f"{name_of(method)} returned an array of shape {groups.shape} and type "
-            f"{groups.dtype}"
+            f"grouping {name_of(method)!r} sorts hulls, and here there are none; use 'matching', "
+            f"which goes by the sketches of cells"
         )
-    if len(np.unique(groups)) > (n_groups or len(hulls)):
+    given = {"slots": slots} if by_slots else {}
+    found = grouping(hulls, np.asarray(clients), n_groups, curvature=curvature, seed=seed, **given)
+    matched = found if isinstance(found, Matched) else Matched(np.asarray(found))
+    _check(matched.groups, len(clients), n_groups, name_of(method))
+    return Matched(numbered_by_appearance(matched.groups), matched.certainty)
+
+
+def _check(groups: np.ndarray, n: int, n_groups: int, method: str) -> None:
+    """Hold a grouping to its contract; groupings may come from anywhere."""
+    if groups.shape != (n,) or groups.dtype.kind not in "iu":
         raise InvalidInput(
-            f"grouping must sort the hulls into at most {n_groups} groups, but "
-            f"{name_of(method)} made {len(np.unique(groups))}"
+            f"grouping must return a whole number for each of the {n} hulls, but {method} returned "
+            f"an array of shape {groups.shape} and type {groups.dtype}"
         )
-    return numbered_by_appearance(groups)
+    if len(np.unique(groups)) > (n_groups or n):
+        raise InvalidInput(
+            f"grouping must sort the hulls into at most {n_groups} groups, but {method} made "
+            f"{len(np.unique(groups))}"
+        )
 
 
 def share_matched(groups: np.ndarray, truth: list[Any]) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from fedhull.disc.centroid import centroids
 from fedhull.disc.maps import pairwise_distance
 from fedhull.errors import InvalidInput
-from fedhull.learn.grouping import Slots
+from fedhull.learn.grouping import Matched, Slots
 from fedhull.learn.slots import match_slots
 
 _MOST_ROUNDS = 50
@@ -17,14 +17,14 @@ _MANY_HULLS, _STARTS, _FEW_STARTS = 2_000, 20, 3
 
 
 def matching(
-    hulls: Sequence[np.ndarray],
+    hulls: Sequence[np.ndarray] | None,
     owners: np.ndarray,
     n_groups: int,
     *,
     curvature: float = 1.0,
     seed: int = 0,
     slots: Slots | None = None,
-) -> np.ndarray:
+) -> np.ndarray | Matched:
     """Constrained clustering, by the sketches of the cells behind the hulls (`match_slots`) or,
     where there are none, of the hulls' centroids; groups (n,).
 
@@ -34,9 +34,11 @@ def matching(
     wins.
     """
     if slots is not None:
-        return match_slots(slots.means, slots.counts, owners, n_groups).groups
+        return match_slots(slots.means, slots.counts, owners, n_groups)
     if n_groups == 0:
         raise InvalidInput("without sketches, the number of classes must be known")
+    if hulls is None:
+        raise InvalidInput("without sketches, there must be hulls")
     middles = centroids(
         np.concatenate(list(hulls)),
         np.repeat(np.arange(len(hulls)), [len(hull) for hull in hulls]),

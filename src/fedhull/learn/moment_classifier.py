@@ -12,8 +12,10 @@ from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.learn.content import Content, Table, check_shape, shared
 from fedhull.learn.horocycles import Horocycles, draw_horocycles, horocycle_features
-from fedhull.learn.moments import BITS, Moments
+from fedhull.learn.moments import BITS, Moments, moments_of_points
 
+# The scales of frequencies, in turn.
+SCALES = (1.0, 3.0)
 # No class is less probable than this, before probabilities are made to add up to one.
 _LEAST = 1e-3
 # Points are made into features so many at a time: memory does not grow with their number.
@@ -56,7 +58,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         n_features: int = 128,
         *,
-        scales: tuple[float, ...] = (1.0, 3.0),
+        scales: tuple[float, ...] = SCALES,
         curvature: float = 1.0,
         seed: int = 0,
         alpha: float = 0.01,
@@ -161,13 +163,8 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _moments(self, x: np.ndarray, y: np.ndarray) -> Moments:
         check_curvature(self.curvature)
-        drawn, of_class = self._drawn(), np.searchsorted(self.classes_, y)
-        total = Moments.none(self.n_features, len(self.classes_))
-        for begin in range(0, len(x), _AT_ONCE):
-            part = slice(begin, begin + _AT_ONCE)
-            features = horocycle_features(x[part], drawn, self.curvature)
-            total += Moments.of(features, of_class[part], len(self.classes_))
-        return total
+        of_class = np.searchsorted(self.classes_, y)
+        return moments_of_points(x, of_class, len(self.classes_), self._drawn(), self.curvature)
 
     def _solve(self) -> "MomentClassifier":
         if not isinstance(self.alpha, int | float) or not self.alpha > 0:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedhull.errors import InvalidInput
+from fedhull.learn.horocycles import Horocycles, horocycle_features
 
 MOST_CELLS = (1 << 28) - 1
 BITS = 16
@@ -64,6 +65,10 @@ class Moments:
 
     def __add__(self, other: "Moments") -> "Moments":
         return Moments(self.gram + other.gram, self.sums + other.sums, self.counts + other.counts)
+
+    def only(self, classes: np.ndarray) -> "Moments":
+        """Count and Σφ of these classes only; the cells of the others stay in the gram."""
+        return Moments(self.gram, self.sums[classes], self.counts[classes])
 
     def packed(self) -> np.ndarray:
         """All that differs, as one array of whole numbers: the gram's upper triangle row by row,
@@ -117,3 +122,19 @@ class Moments:
         sums = np.ldexp(self.sums.astype(np.float64), -BITS)
         means = sums / np.maximum(self.counts, 1)[:, None]
         return np.ldexp(self.gram.astype(np.float64), -2 * BITS) - means.T @ sums
+
+
+def moments_of_points(
+    points: np.ndarray,
+    classes: np.ndarray,
+    n_classes: int,
+    drawn: Horocycles,
+    curvature: float = 1.0,
+) -> Moments:
+    """The moments of points (n, d) with classes (n,) in 0..J−1, by chunks, in constant memory."""
+    total = Moments.none(len(drawn.phases), n_classes)
+    for begin in range(0, len(points), AT_ONCE):
+        part = slice(begin, begin + AT_ONCE)
+        features = horocycle_features(points[part], drawn, curvature)
+        total += Moments.of(features, classes[part], n_classes)
+    return total

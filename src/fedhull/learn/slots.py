@@ -9,7 +9,6 @@ that the mean of a slot gives the variance of its cells away. How the errors of 
 together is learned from the matching itself, from how far slots lie from the middle of their class.
 """
 
-from dataclasses import dataclass
 from math import lgamma, log
 from typing import NamedTuple
 
@@ -18,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from fedhull.errors import InvalidInput
 from fedhull.learn.certainty import assigned, match_certainty, squares
-from fedhull.learn.grouping import numbered_by_appearance
+from fedhull.learn.grouping import Matched, numbered_by_appearance
 from fedhull.learn.merging import merge_groups, merge_slots, middles_of
 from fedhull.learn.rearranging import rearrangements
 
@@ -33,30 +32,6 @@ _MOST_STEPS = 50
 _FIRST_NUMBER, _PATIENCE = 40, 6
 # With more slots than this the first answer stands; with fewer it is rearranged so many times.
 _MOST_TO_REARRANGE, _MOST_REARRANGED = 600, 8
-# A match that is less certain than this is marked.
-DOUBTFUL_BELOW = 0.9
-
-
-@dataclass(frozen=True)
-class Matched:
-    """The class, 0, 1, …, of each slot, in order of appearance, and how certain that is.
-
-    groups, certainty : (n,). A certainty is an estimate of the probability that the slot's match is
-    right, given the other sites' matches.
-    """
-
-    groups: np.ndarray
-    certainty: np.ndarray
-
-    @property
-    def n_classes(self) -> int:
-        """How many classes were found."""
-        return int(self.groups.max()) + 1
-
-    @property
-    def doubtful(self) -> np.ndarray:
-        """Which matches (n,) a person should look at: those less certain than 0.9."""
-        return self.certainty < DOUBTFUL_BELOW
 
 
 class _Study(NamedTuple):

@@ -41,6 +41,14 @@ class ClientState(StrEnum):
     ANSWERED = "answered"
 
 
+_BEFORE_UPLOAD = (
+    ClientState.READY,
+    ClientState.ADVERTISED,
+    ClientState.SHARED,
+    ClientState.ANNOUNCED,
+)
+
+
 class ClientSession:
     """One client in one session. Feed it the server's messages, send what it returns.
 
@@ -296,6 +304,11 @@ class ClientSession:
             mask = pairwise_mask(self.name, self._mask_key, peers, salt, layout)
             masked = layout.add(numbers, mask)
         return self._signed(m.Answer(**self._header, numbers=layout.pack(masked)))
+
+    @property
+    def uploaded(self) -> bool:
+        """Whether the client has sent its masked vector."""
+        return self.state not in _BEFORE_UPLOAD
 
     @property
     def survivors(self) -> list[str]:

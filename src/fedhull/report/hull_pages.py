@@ -42,16 +42,11 @@ HULL_CHECKS = (
 
 def hull_coordinator_page(outcome: HullOutcome) -> CoordinatorPage:
     """What the coordinator may show."""
-    agreed = outcome.study.agreed
-    names = [
-        agreed[number] if agreed else f"class {number + 1}"
-        for number in np.unique(outcome.learned.groups)
-    ]
     return CoordinatorPage(
         **outcome_parts(outcome),
-        sites=site_lines(outcome.study, outcome.total.survivors, outcome.record),
+        sites=site_lines(outcome.study, outcome.survivors, outcome.record),
         checks=passed(*SERVER_CHECKS, *HULL_CHECKS),
-        classes=names,
+        classes=outcome.names,
         correct=outcome.counts.correct,
         tested=outcome.counts.tested,
         evaluators=len(outcome.counts.evaluators),

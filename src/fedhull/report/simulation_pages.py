@@ -26,8 +26,8 @@ def simulation_page(
     decoded_exactly: bool,
 ) -> SimulationPage:
     """The outcome of one trial, what each site held in it, and the scores of all trials."""
-    in_sum = [holdings[name] for name in outcome.total.survivors]
-    lines = site_lines(outcome.study, outcome.total.survivors, outcome.record)
+    in_sum = [holdings[name] for name in outcome.survivors]
+    lines = site_lines(outcome.study, outcome.survivors, outcome.record)
     return SimulationPage(
         **outcome_parts(outcome) | {"title": title, "seconds": seconds},
         sites=[_counted(line, holdings[line.name]) for line in lines],

@@ -7,7 +7,7 @@ import numpy as np
 
 from fedhull.report.content import Reliability, Testing
 
-_LEVELS = 10
+_LEVELS, _FINE_LEVELS = 10, 15
 
 
 def count_tests(model: Any, x: np.ndarray, y: np.ndarray, classes: np.ndarray) -> Testing:
@@ -37,6 +37,17 @@ def _reliability(model: Any, x: np.ndarray, right: np.ndarray) -> list[Reliabili
         )
         for i in np.unique(level)
     ]
+
+
+def calibration_error(model: Any, x: np.ndarray, y: np.ndarray) -> float | None:
+    """The expected calibration error on points x (n, 2) with classes y (n,): by how much the model
+    is more, or less, sure than right, over 15 levels; None if it does not say how sure it is."""
+    if not hasattr(model, "predict_proba"):
+        return None
+    sure, right = model.predict_proba(x).max(axis=1), model.predict(x) == y
+    level = np.minimum((sure * _FINE_LEVELS).astype(int), _FINE_LEVELS - 1)
+    gaps = np.bincount(level, weights=sure - right, minlength=_FINE_LEVELS)
+    return float(np.abs(gaps).sum() / len(y))
 
 
 def pool_tests(tests: Sequence[Testing]) -> Testing:

@@ -26,12 +26,13 @@ from fedhull.simulation.experiment import Experiment
 from fedhull.simulation.trial import Trial, run_trial
 from fedhull.study.draft import SETTINGS, check_setting, default_of, draft_study, settings_of
 from fedhull.study.study import Classes, Geometry, Study
+from fedhull.study.summaries import SUMMARIES
 
 _LIBRARIES = ("fedhull", "numpy", "scipy", "scikit-learn", "numba", "python-flint", "cryptography")
 
 
 # What belongs to a study: baselines and trade-off are extras.
-_STAGES = ("hulls", "protocol", "grouping", "learning")
+_STAGES = (*SUMMARIES.names, "protocol", "grouping", "learning")
 _EXPERIMENT = tuple(field.name for field in fields(Experiment))
 
 
@@ -71,10 +72,8 @@ class Simulation:
     @property
     def accuracy(self) -> dict[str, dict[str, Any]]:
         """For each method mean, half width of the 95 % interval, and trials, in percent."""
-        return {
-            name: summarize([trial.accuracy[name] for trial in self.trials])
-            for name in self.trials[0].accuracy
-        }
+        in_all = [n for n in self.trials[0].accuracy if all(n in t.accuracy for t in self.trials)]
+        return {name: summarize([t.accuracy[name] for t in self.trials]) for name in in_all}
 
     @property
     def leakage(self) -> dict[str, Any]:
@@ -102,7 +101,7 @@ class Simulation:
             title=title,
             holdings={name: site.holdings for name, site in first.session.sites.items()},
             classes=first.model.classes_,
-            seconds={stage: first.seconds[stage] for stage in _STAGES},
+            seconds={stage: first.seconds[stage] for stage in _STAGES if stage in first.seconds},
             accuracy=self.accuracy,
             testing=pool_tests([trial.testing for trial in self.trials]),
             tradeoff=first.tradeoff,
@@ -117,15 +116,17 @@ class Simulation:
     def to_json(self) -> dict[str, Any]:
         """Plain numbers and words."""
         first = self.trials[0]
-        coding = first.session.study.coding
+        outcome = first.session.outcome.to_json()
+        errors = [t.calibration_error for t in self.trials if t.calibration_error is not None]
         return {
+            "summary": self.study.learning.summary,
             "accuracy": self.accuracy,
             "leakage": self.leakage,
             "bytes_up_per_client": max(max(t.bytes_up.values()) for t in self.trials),
-            "bins": self.geometry.quantizer.n_bins,
-            "field_bits": coding.field.bits,
-            "planes": coding.planes,
-            "label_code": coding.name,
+            # what only hulls have is null for moments
+            **{key: outcome.get(key) for key in ("bins", "field_bits", "planes", "label_code")},
+            "calibration_error": float(np.mean(errors)) if errors else None,
+            "dp": None,
             "grouping_correct": float(np.mean([t.grouping_correct for t in self.trials])),
             "decoded_exactly": all(t.decoded_exactly for t in self.trials),
             "dropped": self.experiment.dropped[0],
@@ -155,6 +156,7 @@ def simulate(
 
     clients : how many sites the training points are dealt out to.
     epsilon, radius, curvature : the bins; without a radius, the smallest that holds all points.
+    summary : "hulls", or "moments" of so many `features`; what sites send of their classes.
     method : "lorentz", "poincare-svm", "euclidean-svm", or a classifier.
     grouping : "matching", "kernighan-lin", "spectral", or a function.
     guard : what sites leave out and put together: "none", or "edit", "trim:F" and "group:K" joined
@@ -166,8 +168,8 @@ def simulate(
     switch_labels : every site, or a share of them, numbers its classes in an order of its own.
     agreed_names : the sites have agreed on names, and need not find out which class is which.
     trials, seed, test_size, split_seed : each trial splits the data anew, unless split_seed is set.
-    baselines : also score the same method on pooled data and at each site alone, and the paper's
-        methods.
+    baselines : also score both summaries, the same method on pooled data and at each site alone,
+        and the paper's methods.
     drop : "N@STEP", N sites vanish just before they send their message of that step.
     tradeoff : also score the first trial with wider and narrower bins, for the report.
     report : hears of each stage before it begins.
@@ -207,7 +209,8 @@ def simulate(
     if experiment.dropped[0] >= clients:
         raise InvalidInput(f"drop = {experiment.drop!r} leaves none of the {clients} sites")
     study = _with_room_for(study, experiment.dropped[0])
-    study.quantizer.encode(points)  # a point beyond R is an error before anything is sent
+    if study.has_bins:
+        study.quantizer.encode(points)  # a point beyond R is an error before anything is sent
     owner_of = _dealer(y, clients, how, column)
     stage = _stages(experiment, report)
     return Simulation(

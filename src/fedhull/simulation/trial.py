@@ -1,6 +1,5 @@
 """One trial of a simulated study: split, deal out, rehearse, score."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,18 +9,17 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fedhull.disc.hull import minimal_hull
 from fedhull.errors import InvalidInput
-from fedhull.learn.classifiers import make_classifier
-from fedhull.learn.grouping import share_matched
 from fedhull.report.content import Testing, Tradeoff
-from fedhull.report.testing import count_tests
+from fedhull.report.testing import calibration_error, count_tests
+from fedhull.simulation.baselines import alone, papers, pooled, score
 from fedhull.simulation.experiment import Experiment
+from fedhull.simulation.federation import Dealt, Federation, federate, for_summary
 from fedhull.simulation.tradeoff import sweep
 from fedhull.study.draft import site_name
-from fedhull.study.hulls.holdings import HullHoldings, make_hulls
-from fedhull.study.rehearsal import Rehearsal, rehearse
+from fedhull.study.rehearsal import Rehearsal
 from fedhull.study.study import Study
+from fedhull.study.summaries import HULLS, MOMENTS
 
 
 @dataclass(repr=False)
@@ -39,6 +37,7 @@ class Trial:
     bytes_up: dict[str, int]
     grouping_correct: float
     decoded_exactly: bool
+    calibration_error: float | None
     survivors: list[str]
     model: Any
     test: np.ndarray
@@ -88,75 +87,99 @@ def run_trial(
         test_size=experiment.test_size,
         random_state=experiment.split_seed_of(number),
     )
-    rng = np.random.default_rng([experiment.seed, number])
-    with stage("hulls"):
-        owner = owner_of(train, experiment.seed + number)
-        orders = _class_orders(y[train], owner, len(study.clients), experiment.switch_labels, rng)
-        study = _for_classes(study, max(map(len, orders)), len(np.unique(y[train])))
-        holdings = _deal_out(x[train], y[train], owner, orders, study)
+    with stage(study.learning.summary):
+        dealt = _deal_out(x[train], y[train], owner_of(train, experiment.seed + number),
+                          len(study.clients), experiment, number)  # fmt: skip
+        study = _for_classes(study, dealt)
+        holdings = dealt.holdings(study)
     with stage("protocol"):
-        n_dropped, step = experiment.dropped
-        gone = rng.choice(list(holdings), n_dropped, replace=False).tolist()
-        session = rehearse(study, holdings, vanish={step: gone})
-    learned = session.outcome.learned
-    seconds["protocol"] -= sum(learned.seconds.values())
-    seconds |= learned.seconds
+        federation = federate(study, dealt, holdings)
+    learning = federation.outcome.learning_seconds
+    seconds["protocol"] -= sum(learning.values())
+    seconds |= learning
     report(number, "scoring")
-    truth = _true_classes(session)
-    # from here on the model speaks the words that most sites use
-    names = _names_of_groups(learned.groups, truth)
-    model = _named(learned.model, learned.groups, truth)
-    accuracy = {"FL": _score(model, x[test], y[test])}
+    trial = _measured(federation, x[test], y[test], test, seconds)
     if experiment.baselines:
         with stage("baselines"):
-            points, groups = learned.corners
-            accuracy |= _baselines(x, y, train, test, points, names[groups], study)
-            accuracy["alone"] = _alone(x, y, train, test, owner, study)
-    survivors = session.outcome.total.survivors
-    in_sum = [holdings[name] for name in survivors]
-    trial = Trial(
-        accuracy,
-        points_sent=sum(map(len, learned.hulls)),
-        points_total=sum(held.points_held for held in in_sum),
-        points_guarded=sum(held.points_guarded for held in in_sum),
-        smallest_group=min(group for held in in_sum if (group := held.smallest_group)),
-        cells_exposed=sum(held.cells_exposed for held in in_sum),
-        classes_withheld=sum(len(held.withheld) for held in in_sum),
-        max_hull=max(map(len, learned.hulls)),
-        bytes_up=session.outcome.record.bytes_up,
-        grouping_correct=share_matched(learned.groups, truth),
-        decoded_exactly=decoded_exactly(session),
-        survivors=survivors,
-        model=model,
-        test=test,
-        session=session,
-        testing=count_tests(model, x[test], y[test], np.unique(y)),
-        seconds=seconds,
-    )
-    if experiment.tradeoff and number == 0:
+            trial.accuracy |= _baselines(study, dealt, federation, x[test], y[test])
+    if experiment.tradeoff and number == 0 and study.has_bins:
         with stage("trade-off"):
-            others = sweep(
-                session.study,
-                survivors,
-                lambda other: _deal_out(x[train], y[train], owner, orders, other),
-                lambda found, classes: _score(
-                    _named(found.model, found.groups, classes), x[test], y[test]
-                ),
-            )
+            others = sweep(federation, dealt, lambda model: score(model, x[test], y[test]))
             trial.tradeoff = sorted(
                 [trial.leakage_at(study.geometry.epsilon), *others], key=lambda row: row.epsilon
             )
     return trial
 
 
-def decoded_exactly(session: Rehearsal) -> bool:
-    """Whether the server's hulls are the survivors' hulls, each under the label it was sent."""
-    sent = {
-        label: sorted(bins)
-        for site in map(session.sites.__getitem__, session.outcome.total.survivors)
-        for label, bins in zip(site.label_of_class, site.holdings.hulls, strict=True)
+def _deal_out(
+    x: np.ndarray,
+    y: np.ndarray,
+    owner: np.ndarray,
+    sites: int,
+    experiment: Experiment,
+    number: int,
+) -> Dealt:
+    """Training points as they are dealt out in this trial."""
+    rng = np.random.default_rng([experiment.seed, number])
+    orders = _class_orders(y, owner, sites, experiment.switch_labels, rng)
+    n_dropped, step = experiment.dropped
+    names = list(map(site_name, range(sites)))
+    gone = rng.choice(names, n_dropped, replace=False).tolist()
+    return Dealt(x, y, owner, orders, {step: gone})
+
+
+def _measured(
+    federation: Federation,
+    test_x: np.ndarray,
+    test_y: np.ndarray,
+    test: np.ndarray,
+    seconds: dict[str, float],
+) -> Trial:
+    """What a simulation reports of a federation, apart from comparisons."""
+    outcome, model, in_sum = federation.outcome, federation.model, federation.in_sum
+    hulls = [hull for held in in_sum for hull in getattr(held, "hulls", [])]
+    return Trial(
+        {"FL": score(model, test_x, test_y)},
+        points_sent=sum(map(len, hulls)),
+        points_total=sum(held.points_held for held in in_sum),
+        points_guarded=sum(line.guarded for held in in_sum for line in held.lines),
+        smallest_group=outcome.fewest_cells(in_sum),
+        cells_exposed=sum(held.cells_exposed for held in in_sum),
+        classes_withheld=sum(len(held.withheld) for held in in_sum),
+        max_hull=max(map(len, hulls), default=0),
+        bytes_up=outcome.record.bytes_up,
+        grouping_correct=federation.grouping_correct,
+        decoded_exactly=outcome.is_exact(federation.session.sites),
+        calibration_error=calibration_error(model, test_x, test_y),
+        survivors=outcome.survivors,
+        model=model,
+        test=test,
+        session=federation.session,
+        testing=count_tests(
+            model, test_x, test_y, np.union1d(np.unique(test_y), model.classes_)
+        ),
+        seconds=seconds,
+    )  # fmt: skip
+
+
+def _baselines(
+    study: Study, dealt: Dealt, federation: Federation, test_x: np.ndarray, test_y: np.ndarray
+) -> dict[str, float]:
+    """Both summaries, the same method on pooled data and at sites alone, and the paper's."""
+    federations = {study.learning.summary: federation}
+    for summary in (HULLS, MOMENTS):
+        if summary not in federations:
+            other = _for_classes(for_summary(study, summary), dealt)
+            federations[summary] = federate(other, dealt, dealt.holdings(other))
+    found = {
+        f"FL-{summary}": score(made.model, test_x, test_y) for summary, made in federations.items()
     }
-    return bool(session.outcome.total.hulls == sent)
+    corners, groups = federations[HULLS].outcome.learned.corners
+    names = federations[HULLS].names
+    classes = np.array([names[group] for group in groups.tolist()])
+    found |= pooled(study, dealt.x, dealt.y, test_x, test_y)
+    found |= papers(study, corners, classes, test_x, test_y)
+    return found | {"alone": alone(study, dealt.x, dealt.y, dealt.owner, test_x, test_y)}
 
 
 def _class_orders(
@@ -176,110 +199,13 @@ def _class_orders(
     return orders
 
 
-def _for_classes(study: Study, at_a_site: int, over_all: int) -> Study:
+def _for_classes(study: Study, dealt: Dealt) -> Study:
     """The study for as many classes as the training points have, unless their names are agreed."""
     if study.agreed:
         return study
+    at_a_site, over_all = max(map(len, dealt.orders)), len(np.unique(dealt.y))
     return msgspec.structs.replace(
         study,
         labels=msgspec.structs.replace(study.labels, classes=at_a_site),
         learning=msgspec.structs.replace(study.learning, classes=over_all),
     )
-
-
-def _deal_out(
-    x: np.ndarray, y: np.ndarray, owner: np.ndarray, orders: list[np.ndarray], study: Study
-) -> dict[str, HullHoldings]:
-    """What each site holds."""
-    return {
-        site_name(i): make_hulls(study, x[owner == i], y[owner == i], classes)
-        for i, classes in enumerate(orders)
-    }
-
-
-def _true_classes(session: Rehearsal) -> list[Any]:
-    """The class behind each of the server's hulls, which only a simulation knows."""
-    of_label = {
-        label: name
-        for site in session.sites.values()
-        for label, name in zip(site.label_of_class, site.holdings.classes, strict=False)
-    }
-    return [of_label[label] for label in session.outcome.learned.labels]
-
-
-def _names_of_groups(groups: np.ndarray, truth: list[Any]) -> np.ndarray:
-    """The name of each group: what most of the clients in it call the class."""
-    members = [Counter[Any]() for _ in range(groups.max() + 1)]
-    for group, name in zip(groups.tolist(), truth, strict=True):
-        members[group][name] += 1
-    return np.array([counts.most_common(1)[0][0] for counts in members])
-
-
-def _named(model: Any, groups: np.ndarray, classes: list[Any]) -> Any:
-    """The model, with the names of its groups for classes."""
-    model.classes_ = _names_of_groups(groups, classes)[model.classes_]
-    return model
-
-
-def _baselines(
-    x: np.ndarray,
-    y: np.ndarray,
-    train: np.ndarray,
-    test: np.ndarray,
-    points: np.ndarray,
-    labels: np.ndarray,
-    study: Study,
-) -> dict[str, float]:
-    """The same method on pooled data, and the paper's (Sec. 6.1, App. I)."""
-    whole = x[train], y[train]
-    corners = np.concatenate(
-        [
-            members[minimal_hull(x[train[members]], study.geometry.curvature)]
-            for members in (np.flatnonzero(y[train] == c) for c in np.unique(y[train]))
-        ]
-    )
-    hulls = x[train[corners]], y[train[corners]]
-    runs = {
-        "C": (study.learning.method, *whole),
-        "CP": ("poincare-svm", *whole),
-        "CE": ("euclidean-svm", *whole),
-        "FLP": ("poincare-svm", points, labels),
-        "FLE": ("euclidean-svm", points, labels),
-        "CH-CP": ("poincare-svm", *hulls),
-        "CH-CE": ("euclidean-svm", *hulls),
-    }
-    scores = {
-        name: _score(_fit(study, xs, ys, method), x[test], y[test])
-        for name, (method, xs, ys) in runs.items()
-    }
-    most_common = Counter(y[train].tolist()).most_common(1)[0][0]
-    return scores | {"majority": float(np.mean(y[test] == most_common) * 100.0)}
-
-
-def _alone(
-    x: np.ndarray,
-    y: np.ndarray,
-    train: np.ndarray,
-    test: np.ndarray,
-    owner: np.ndarray,
-    study: Study,
-) -> float:
-    """How well the sites would do on the common test points, each with its own points and the same
-    method, on average: what a federation has to beat."""
-    scores = []
-    for i in range(len(study.clients)):
-        mine = train[owner == i]
-        if len(np.unique(y[mine])) == 1:
-            scores.append(float(np.mean(y[test] == y[mine[0]]) * 100.0))
-        else:
-            own = _fit(study, x[mine], y[mine], study.learning.method)
-            scores.append(_score(own, x[test], y[test]))
-    return float(np.mean(scores))
-
-
-def _fit(study: Study, x: np.ndarray, y: np.ndarray, method: Any) -> Any:
-    return make_classifier(method, study.geometry.curvature, study.learning.strength).fit(x, y)
-
-
-def _score(model: Any, x: np.ndarray, y: np.ndarray) -> float:
-    return float(np.mean(model.predict(x) == y) * 100.0)

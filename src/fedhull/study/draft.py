@@ -17,6 +17,8 @@ SETTINGS: dict[str, tuple[str, str]] = {
     "radius": ("geometry", "radius"),
     "curvature": ("geometry", "curvature"),
     "label_code": ("labels", "code"),
+    "summary": ("learning", "summary"),
+    "features": ("learning", "features"),
     "method": ("learning", "method"),
     "grouping": ("learning", "grouping"),
     "guard": ("learning", "guard"),

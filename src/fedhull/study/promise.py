@@ -10,6 +10,7 @@ import msgspec
 
 from fedhull.codes.coding import pair_room
 from fedhull.codes.field import MOST_BITS
+from fedhull.codes.slots import SLOT_FIELD
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.learn.guard_parts import Edit, Group, Trim
@@ -28,20 +29,30 @@ _MOST_MEETING, _MOST_BOSE_CHOWLA = 12, 1_000
 # A study's radius, as a share of the disc's own.
 _SMALLEST_SHARE = 1e-9
 _FOR_TWO_CLASSES, _FOR_KNOWN_NUMBERS = ("kernighan-lin",), ("kernighan-lin", "spectral")
+_FOR_HULLS = _FOR_KNOWN_NUMBERS
 
 
 def check_promise(study: "Study") -> None:
-    """Raise InvalidInput if the settings of a study of hulls leave no way for it to succeed."""
-    _check_bins(study)
+    """Raise InvalidInput if the settings of a study leave no way for it to succeed."""
+    if study.has_bins:
+        _check_bins(study)
     _check_classes(study)
-    _check_guard(study)
-    _check_code(study)
-    _check_upload(study)
+    if study.has_bins:
+        _check_guard(study)
+        _check_code(study)
+        _check_upload(study)
+    elif study.places * study.labels.classes >= SLOT_FIELD.q:
+        raise InvalidInput(
+            f"[labels] classes = {study.labels.classes:,} at each of {len(study.clients):,} sites "
+            f"are more than can be numbered; lower classes"
+        )
 
 
 def check_disc(radius: float, curvature: float) -> None:
     """Raise InvalidInput if a radius is next to nothing in the disc of this curvature."""
     share = radius * math.sqrt(check_curvature(curvature))
+    if radius == 0.0:
+        return  # it is not stated
     if share >= 1.0:
         raise InvalidInput(
             f"radius must be below the disc's own, 1/√k = {curvature**-0.5:.6g}, got {radius!r}; "
@@ -74,6 +85,11 @@ def most_bins_for(clients: int) -> int:
 
 
 def _check_bins(study: "Study") -> None:
+    if not study.geometry.radius:
+        raise InvalidInput(
+            "a study of hulls must say which radius holds all participants' points: set [geometry] "
+            "radius, for instance 0.99"
+        )
     if study.quantizer.n_rings < 2:
         geometry = study.geometry
         raise InvalidInput(
@@ -86,6 +102,11 @@ def _check_bins(study: "Study") -> None:
 def _check_classes(study: "Study") -> None:
     at_a_site, in_all, learning = study.labels.classes, study.n_classes, study.learning
     sites = len(study.clients)
+    if not study.has_bins and learning.grouping in _FOR_HULLS:
+        raise InvalidInput(
+            f"grouping = {learning.grouping!r} sorts hulls, and with summary = "
+            f"{learning.summary!r} there are none; use grouping 'matching'"
+        )
     if study.agreed:
         if {at_a_site, in_all or at_a_site} != {len(study.agreed)} or at_a_site < 2:
             raise InvalidInput(

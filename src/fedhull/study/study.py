@@ -18,6 +18,7 @@ from fedhull.learn.grouping import GROUPINGS
 from fedhull.learn.guard import Guard
 from fedhull.protocol.agreement import Agreement, Cohort, Part, parse_toml
 from fedhull.study.promise import check_disc, check_names, check_promise, check_texts
+from fedhull.study.summaries import HULLS, SUMMARIES
 
 _ROUNDED_TO = 8
 # n sites draw their places from n²·2^20, if bins and labels can still be numbered, or at least
@@ -39,10 +40,11 @@ class Embedding(Part, frozen=True, kw_only=True):
 
 
 class Geometry(Part, frozen=True, kw_only=True, dict=True):
-    """Where the points lie and how wide a bin is."""
+    """Where the points lie and how wide a bin is. Only hulls have bins; studies of them must say
+    which radius holds all points."""
 
-    epsilon: Positive
-    radius: Positive
+    epsilon: Positive = 0.01
+    radius: Annotated[float, msgspec.Meta(ge=0, le=1.7976931348623157e308)] = 0.0
     curvature: Positive = 1.0
 
     def __post_init__(self) -> None:
@@ -105,15 +107,18 @@ class Disclosure(Part, frozen=True, kw_only=True):
 
 
 class Learning(Part, frozen=True, kw_only=True):
-    """What sites leave out of their hulls and keep for testing, and how the coordinator learns.
+    """What sites send of their classes and keep for testing, and how the coordinator learns.
 
-    `classes` is the number of classes over all sites; with 0 it is found.
-    `strength` is the paper's λ, for its SVMs; the default method chooses its own. `method`,
-    `grouping` and `guard` are names of registered parts; a rehearsal may be given the parts
-    themselves.
+    `summary` is what they send: hulls, which leave out what `guard` says and of whose corners
+    `method` learns, with the `strength` λ of the paper's SVMs; or moments of so many `features`.
+    `classes` is the number of classes over all sites; with 0 it is found. `summary`, `method`,
+    `grouping` and `guard` are names of registered parts; except for the first, a rehearsal may be
+    given the parts themselves.
     """
 
+    summary: str = HULLS
     classes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
+    features: Annotated[int, msgspec.Meta(ge=2, le=4_096)] = 128
     method: Any = "lorentz"
     grouping: Any = "matching"
     guard: Any = "edit+trim:0.1+group"
@@ -123,18 +128,19 @@ class Learning(Part, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_names(method=self.method, grouping=self.grouping, guard=self.guard)
+        SUMMARIES.check(self.summary)
         CLASSIFIERS.check(self.method)
         GROUPINGS.check(self.grouping)
         Guard.of(self.guard)
 
 
 class Study(Agreement, frozen=True, kw_only=True, dict=True):
-    """A study that learns a classifier from hulls."""
+    """A study that learns a classifier from what sites send of their classes."""
 
     encoder_key: ClassVar[tuple[str, str]] = ("embedding", "encoder")
     encoder_file: ClassVar[str] = "encoder.npz"
 
-    geometry: Geometry
+    geometry: Geometry = Geometry()
     labels: Labels
     classes: Classes = Classes()
     protocol: Rules = Rules()
@@ -151,6 +157,11 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
     def encoder_hash(self) -> str | None:
         """The SHA-256 of the encoder that sites place their cells with, if there is one."""
         return None if self.embedding is None else self.embedding.encoder
+
+    @property
+    def has_bins(self) -> bool:
+        """Whether sites send points, rounded to bins."""
+        return self.learning.summary == HULLS
 
     @property
     def quantizer(self) -> Quantizer:
@@ -187,8 +198,10 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
 
     @property
     def places(self) -> int:
-        """How many places there are for sites: each has as many labels as a site has classes."""
-        return self.coding.space // self.labels.classes
+        """How many places there are for sites: each has as many labels as a site has classes. They
+        are fewer where labels and bins have to be numbered together."""
+        most = len(self.clients) * self.spread[1]
+        return self.coding.space // self.labels.classes if self.has_bins else most
 
     @property
     def draws_places(self) -> bool:

@@ -17,6 +17,7 @@ from fedhull.protocol.keys import Identity, Randomness
 from fedhull.study.coordinator import Coordinator
 from fedhull.study.site import Site
 from fedhull.study.study import AnyStudy, EncoderStudy
+from fedhull.study.summaries import SUMMARIES
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,4 @@ def task_of(study: AnyStudy, encoder: bytes | None = None) -> Task:
         from fedhull.study.encoder.task import EncoderTask
 
         return EncoderTask.of(study, encoder)
-    from fedhull.study.hulls.task import HullTask
-
-    return HullTask.of(study, encoder)
+    return SUMMARIES[study.learning.summary].of(study, encoder)

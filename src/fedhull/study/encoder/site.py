@@ -18,12 +18,6 @@ from fedhull.study.site import Site
 from fedhull.study.study import EncoderStudy
 
 ENCODER = "encoder.npz"
-_BEFORE_UPLOAD = {
-    ClientState.READY,
-    ClientState.ADVERTISED,
-    ClientState.SHARED,
-    ClientState.ANNOUNCED,
-}
 
 
 class SiteRound(msgspec.Struct, frozen=True):
@@ -101,7 +95,7 @@ class EncoderSite(Site):
     @property
     def receipt(self) -> bytes | None:
         """Where the site stood when it uploaded last."""
-        if not self.rounds and self.session.state in _BEFORE_UPLOAD:
+        if not self.rounds and not self.session.uploaded:
             return None
         return self._where_it_stands()
 

@@ -1,58 +1,37 @@
 """What a site holds in a study of hulls, and what of it would leave."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from fedhull.disc.epsilon_hull import epsilon_hull
-from fedhull.disc.points import as_ball_points
 from fedhull.errors import InvalidInput
 from fedhull.learn.guard import Guarded
-from fedhull.learn.sketch import class_sketch
+from fedhull.study.classes.holdings import (
+    ClassHoldings,
+    ClassLine,
+    PackedCells,
+    positions_among,
+    read_packed,
+    sketch_of,
+    too_few,
+)
+from fedhull.study.classes.holdings import prepare as prepare_classes
 from fedhull.study.study import Study
 
 
-class ClassLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A class at a site: how many cells it has, how many of them are kept for testing and left out
-    by the guard, of how many groups its hull is made and how many corners it has, how many cells
-    the smallest group has; `single` corners are cells of their own. A class that is withheld says
-    why, and nothing of it leaves."""
+@dataclass(frozen=True, repr=False, kw_only=True)
+class HullHoldings(ClassHoldings):
+    """A site's classes, the bins of their hulls, and the cells behind them. `points_held` counts
+    the points that the hulls could be made from, `points_guarded` those of them that the guard left
+    out."""
 
-    name: Any
-    cells: int
-    tested: int = 0
-    guarded: int = 0
-    groups: int = 0
-    corners: int = 0
-    smallest: int = 0
-    single: int = 0
-    withheld: str = ""
-
-
-@dataclass(frozen=True, repr=False)
-class HullHoldings:
-    """A site's classes in its own order, the bins of their hulls, and the points behind them.
-
-    `classes` are those that leave, with the count and the sketch of the cells of each; `withheld`
-    are the others. `points_held` counts the points that the
-    hulls could be made from, `points_guarded` those of them that the guard left out. x : (n, 2),
-    all points; of_class : (n,), the position of each point's class among all; test : (n,), which of
-    them are kept for testing.
-    """
-
-    classes: list[Any]
     hulls: list[list[int]]
     points_held: int
-    points_guarded: int
-    sketches: list[list[int]] = field(default_factory=list)
-    withheld: list[Any] = field(default_factory=list)
-    lines: list[ClassLine] = field(default_factory=list)
-    x: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
-    of_class: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
-    test: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
+    points_guarded: int = 0
 
     def __repr__(self) -> str:
         return (
@@ -71,45 +50,10 @@ class HullHoldings:
         return len({j for bins in self.hulls for j in bins})
 
     @property
-    def smallest_group(self) -> int | None:
-        """The fewest cells behind any point that leaves; None if none does."""
-        return min((line.smallest for line in self.lines if not line.withheld), default=None)
-
-    @property
-    def cells_exposed(self) -> int:
-        """How many cells' own positions leave, to within a bin."""
-        return sum(line.single for line in self.lines)
-
-    @property
     def sizes(self) -> list[int]:
         """How many points each hull was made from, those included that the guard left out."""
         counts = np.bincount(self.of_class[~self.test], minlength=len(self.classes))
         return counts[: len(self.classes)].tolist()
-
-    @property
-    def y(self) -> np.ndarray:
-        """The class of each point, in the site's own words."""
-        return np.array([*self.classes, *self.withheld])[self.of_class]
-
-    @property
-    def _testable(self) -> np.ndarray:
-        """Points that are kept for testing, of classes that leave: nobody will say what the model
-        calls the others."""
-        return self.test & (self.of_class < len(self.classes))
-
-    @property
-    def test_x(self) -> np.ndarray:
-        """The points that are kept for testing."""
-        return self.x[self._testable]
-
-    @property
-    def test_y(self) -> np.ndarray:
-        """Their classes."""
-        return self.y[self._testable]
-
-    def table(self) -> tuple[np.ndarray, list[str]]:
-        """The points."""
-        return self.x, ["x0", "x1"]
 
     def to_bytes(self) -> bytes:
         """What would leave, and the cells behind it."""
@@ -122,34 +66,19 @@ class HullHoldings:
                 sketches=self.sketches,
                 withheld=self.withheld,
                 lines=self.lines,
-                x=self.x.astype("<f8").tobytes(),
-                of_class=self.of_class.astype("<i4").tobytes(),
-                test=np.packbits(self.test).tobytes(),
+                cells=PackedCells.of(self),
             )
         )
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> "HullHoldings":
         """The inverse of `to_bytes`."""
-        try:
-            packed = msgspec.msgpack.decode(raw, type=_Packed)
-            of_class = np.frombuffer(packed.of_class, dtype="<i4")
-            return cls(
-                packed.classes,
-                packed.hulls,
-                packed.points_held,
-                packed.points_guarded,
-                packed.sketches,
-                packed.withheld,
-                packed.lines,
-                x=np.frombuffer(packed.x, dtype="<f8").reshape(-1, 2),
-                of_class=of_class,
-                test=np.unpackbits(
-                    np.frombuffer(packed.test, dtype=np.uint8), count=len(of_class)
-                ).astype(bool),
-            )
-        except (msgspec.MsgspecError, ValueError):
-            raise InvalidInput("what a site prepared for the session is damaged") from None
+
+        def read(raw: bytes) -> HullHoldings:
+            kept = msgspec.structs.asdict(msgspec.msgpack.decode(raw, type=_Packed))
+            return cls(**kept.pop("cells").arrays(), **kept)
+
+        return read_packed(raw, read)
 
 
 class _Packed(msgspec.Struct, array_like=True):
@@ -160,9 +89,7 @@ class _Packed(msgspec.Struct, array_like=True):
     sketches: list[list[int]]
     withheld: list[Any]
     lines: list[ClassLine]
-    x: bytes
-    of_class: bytes
-    test: bytes
+    cells: PackedCells
 
 
 def make_hulls(
@@ -174,8 +101,10 @@ def make_hulls(
 ) -> HullHoldings:
     """Guard the points and make the quantized hull of each class, in the order of `classes`, except
     for those that the study's rules on disclosure withhold."""
+    study.quantizer.encode(x)  # a point beyond R is an error before anything is sent
     classes = np.unique(y) if classes is None else classes
-    few = {c: _too_few(study, y == c, donors) for c in classes.tolist()}
+    least = study.disclosure.min_cells
+    few = {c: too_few(study, y == c, donors, least) for c in classes.tolist()}
     leaving = np.isin(y, [c for c in classes.tolist() if not few[c]])
     guarded = Guarded(x[:0], y[:0], np.empty(0, dtype=np.int64))
     if leaving.any():
@@ -186,17 +115,16 @@ def make_hulls(
         lines.append(line)
     sent = [line.name for line in lines if not line.withheld]
     withheld = [line.name for line in lines if line.withheld]
-    position = {name: i for i, name in enumerate([*sent, *withheld])}
     held = HullHoldings(
-        sent,
-        [hulls[name] for name in sent],
+        classes=sent,
+        hulls=[hulls[name] for name in sent],
         points_held=len(x),
         points_guarded=sum(line.guarded for line in lines),
-        sketches=[_sketch(study, x[y == name]) for name in sent],
+        sketches=[sketch_of(study, x[y == name]) for name in sent],
         withheld=withheld,
         lines=lines,
         x=x,
-        of_class=np.array([position[name] for name in y.tolist()], dtype=np.int32),
+        of_class=positions_among([*sent, *withheld], y),
         test=np.zeros(len(x), dtype=bool),
     )
     _check_disclosure(study, held)
@@ -212,43 +140,10 @@ def prepare(
 ) -> HullHoldings:
     """What a site would take into a study: some points of each class are kept for testing, the
     others guarded and made into hulls. A class that stands for `several` is sent under each of
-    their names, and none of its points is kept for testing. The same data and study always give the
-    same."""
-    points, _ = as_ball_points(x, study.geometry.curvature, "x")
-    if points.shape[1] != 2:
-        raise InvalidInput(f"x must lie in the disc, shape (n, 2), got shape {points.shape}")
-    study.quantizer.encode(points)  # a point beyond R is an error before anything is sent
-    classes, of_class = np.unique(y, return_inverse=True)
-    if len(classes) > study.labels.classes:
-        raise InvalidInput(
-            f"the data hold {len(classes)} classes, but the study allows {study.labels.classes} at "
-            f"a site"
-        )
-    test = _held_out(of_class, study.learning.holdout, study.learning.seed)
-    test &= ~np.isin(y, list(several or ()))
-    made = make_hulls(
-        study, points[~test], y[~test], classes, None if donors is None else donors[~test]
-    )
-    if not made.classes:
-        raise InvalidInput(
-            f"none of the {len(classes)} classes may leave: "
-            + "; ".join(f"{line.name} {line.withheld}" for line in made.lines[:3])
-        )
-    position = {name: i for i, name in enumerate([*made.classes, *made.withheld])}
-    tested = np.bincount(of_class[test], minlength=len(classes))
-    lines = [
-        msgspec.structs.replace(line, cells=line.cells + int(n), tested=int(n))
-        for line, n in zip(made.lines, tested, strict=True)
-    ]
-    everything = np.array([position[name] for name in classes.tolist()], dtype=np.int32)[of_class]
-    held = replace(made, lines=lines, x=points, of_class=everything, test=test)
+    their names, and none of its points is kept for testing."""
+    held = prepare_classes(make_hulls, study, x, y, donors, several or ())
+    study.quantizer.encode(held.x)
     return _standing_for(held, several) if several else held
-
-
-def _sketch(study: Study, cells: np.ndarray) -> list[int]:
-    """How many cells there are, and their sketch."""
-    sums = class_sketch(cells, study.geometry.curvature, study.learning.seed)
-    return [len(cells), *sums.tolist()]
 
 
 def _standing_for(held: HullHoldings, several: Mapping[str, list[str]]) -> HullHoldings:
@@ -265,16 +160,6 @@ def _standing_for(held: HullHoldings, several: Mapping[str, list[str]]) -> HullH
     of_class = np.where(held.of_class < len(held.classes), held.of_class, held.of_class + shift)
     names, _, hulls, sketches = map(list, zip(*parts, strict=True))
     return replace(held, classes=names, hulls=hulls, sketches=sketches, of_class=of_class)
-
-
-def _too_few(study: Study, members: np.ndarray, donors: np.ndarray | None) -> str:
-    """Why a class with these members may not leave; empty if it may."""
-    rules, cells = study.disclosure, int(members.sum())
-    if cells < rules.min_cells:
-        return f"has {cells} cells, fewer than {rules.min_cells}"
-    if donors is not None and len(set(donors[members].tolist())) < rules.min_donors:
-        return f"has cells of fewer than {rules.min_donors} donors"
-    return ""
 
 
 def _hull_of(
@@ -319,16 +204,6 @@ def _check_disclosure(study: Study, held: HullHoldings) -> None:
             f"{held.points_held} cells that [disclosure] max_share allows; nothing is sent. Larger "
             f"groups or a larger epsilon make them fewer"
         )
-
-
-def _held_out(of_class: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Which points are kept for testing: the share of each class, rounded down."""
-    rng = np.random.default_rng(seed)
-    test = np.zeros(len(of_class), dtype=bool)
-    for number in range(of_class.max(initial=-1) + 1):
-        members = np.flatnonzero(of_class == number)
-        test[rng.permutation(members)[: int(share * len(members))]] = True
-    return test
 
 
 def class_table(lines: Sequence[ClassLine]) -> list[str]:

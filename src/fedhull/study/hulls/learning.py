@@ -7,31 +7,34 @@ from typing import Any
 import numpy as np
 
 from fedhull.disc.hull import minimal_hull
-from fedhull.errors import InvalidInput, UnknownLabelSum
+from fedhull.errors import UnknownLabelSum
 from fedhull.learn.classifiers import fit_to_corners, make_classifier
-from fedhull.learn.grouping import Slots, group_hulls
-from fedhull.learn.sketch import slot_means
+from fedhull.study.classes.matching import Match, match, owners_of
 from fedhull.study.hulls.sum import HullTotal
 from fedhull.study.study import Study
 
 
 @dataclass(frozen=True, repr=False)
 class Learned:
-    """The classifier, and to which class each label, hull after hull, was assigned."""
+    """The classifier, and to which class the label of each of the hulls was assigned."""
 
     model: Any
-    labels: list[int]
+    match: Match
     hulls: list[np.ndarray]
-    groups: np.ndarray
     seconds: dict[str, float]
 
     def __repr__(self) -> str:
         return f"Learned({type(self.model).__name__} from {len(self.hulls)} hulls)"
 
     @property
-    def class_of_label(self) -> dict[int, int]:
-        """{label: class}, what sites need in order to name the classes."""
-        return dict(zip(self.labels, self.groups.tolist(), strict=True))
+    def groups(self) -> np.ndarray:
+        """The class of each hull, (n,)."""
+        return self.match.groups
+
+    @property
+    def labels(self) -> list[int]:
+        """The label of each hull."""
+        return self.match.labels
 
     @property
     def corners(self) -> tuple[np.ndarray, np.ndarray]:
@@ -52,52 +55,25 @@ def check_hulls(study: Study, total: HullTotal) -> None:
 
 
 def learn(study: Study, total: HullTotal) -> Learned:
-    """Assign the decoded hulls to classes, unless names are agreed and the labels say it, and train
-    the study's classifier on their corners.
+    """Assign the decoded hulls to classes and train the study's classifier on their corners.
 
     The hulls are taken in an order that does not depend on the labels, which are drawn from the
     system's randomness: the same hulls always give the same model.
     """
-    if not total.hulls:
-        raise InvalidInput(
-            f"there is nothing to learn from: no class has {study.disclosure.min_cells} cells at a "
-            f"site, and smaller ones are withheld; use more data, fewer sites or a smaller "
-            f"min_cells"
-        )
     labels = sorted(total.hulls, key=lambda label: (total.hulls[label], label))
     hulls = [study.quantizer.decode(np.array(total.hulls[label])) for label in labels]
-    places = [study.place_of(label) for label in labels]
-    owners = [list(dict.fromkeys(places)).index(place) for place in places]
-    curvature, learning = study.geometry.curvature, study.learning
     begin = perf_counter()
-    groups = (
-        np.array([study.labels_of(study.place_of(label)).index(label) for label in labels])
-        if study.agreed
-        else group_hulls(
-            hulls,
-            owners,
-            study.n_classes,
-            learning.grouping,
-            curvature,
-            slots=_slots(total, labels),
-        )
-    )
-    if len(np.unique(groups)) < 2:
-        raise InvalidInput(
-            "the hulls of all sites are of one class, and a classifier needs two; classes with too "
-            "few cells were withheld"
-        )
+    matched = match(study, labels, total.sketches, hulls)
     grouped = perf_counter()
-    model = make_classifier(learning.method, curvature, learning.strength)
+    model = make_classifier(
+        study.learning.method, study.geometry.curvature, study.learning.strength
+    )
     sizes = [len(hull) for hull in hulls]
-    fit_to_corners(model, np.concatenate(hulls), np.repeat(groups, sizes), np.repeat(owners, sizes))
+    fit_to_corners(
+        model,
+        np.concatenate(hulls),
+        np.repeat(matched.groups, sizes),
+        np.repeat(owners_of(study, labels), sizes),
+    )
     seconds = {"grouping": grouped - begin, "learning": perf_counter() - grouped}
-    return Learned(model, labels, hulls, groups, seconds)
-
-
-def _slots(total: HullTotal, labels: list[int]) -> Slots | None:
-    """What sites say of the cells behind the hulls of these labels, if they do."""
-    if not total.sketches:
-        return None
-    told = np.array([total.sketches[label] for label in labels])
-    return Slots(told[:, 0], slot_means(told[:, 1:], told[:, 0]))
+    return Learned(model, matched, hulls, seconds)

@@ -1,19 +1,16 @@
 """Sums of hulls, from which the server reads all hulls and not whose they are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-import numpy as np
 
-from fedhull.codes.slots import SlotCoding, signed, unsigned
-from fedhull.errors import InvalidInput, UnknownLabelSum
-from fedhull.learn.sketch import LENGTH as SKETCH_LENGTH
-from fedhull.learn.sketch import slot_means
+from fedhull.errors import InvalidInput
 from fedhull.protocol.keys import Randomness, digest
 from fedhull.protocol.layout import Layout, Vector
-from fedhull.study.hulls.pseudonym import SLOT_WIDTH, Pseudonym, checked_secret
+from fedhull.study.classes.pseudonym import Pseudonym
+from fedhull.study.classes.slots import SlotSums
 from fedhull.study.study import Study, announced_corners
 
 
@@ -56,7 +53,7 @@ class HullTotal:
 
 @dataclass(frozen=True)
 class HullSummation:
-    """Sums from which hulls are read, by the study's coding, and a slot of each site's own."""
+    """Sums from which hulls are read, by the study's coding, and slots of places and labels."""
 
     study: Study
     number: int = 1
@@ -68,14 +65,9 @@ class HullSummation:
         return digest(b"hulls", coding.name.encode(), str(coding.field.q).encode())
 
     @property
-    def slots(self) -> SlotCoding:
-        """How the sites' secrets and tags travel: a slot for each place."""
-        return SlotCoding(self.study.places, SLOT_WIDTH)
-
-    @property
-    def sketch_slots(self) -> SlotCoding:
-        """How counts and sketches travel: a slot for each label."""
-        return SlotCoding(self.study.coding.space, 1 + SKETCH_LENGTH)
+    def slots(self) -> SlotSums:
+        """How secrets, counts and sketches travel."""
+        return SlotSums(self.study)
 
     @property
     def most(self) -> int:
@@ -83,76 +75,18 @@ class HullSummation:
         return announced_corners(self.study.protocol.most_bins)
 
     def layout(self, total: int, participants: int) -> Layout:
-        """As many sums as determine, and check, all corners together, and a slot for each site and
-        for each label."""
-        labels = participants * self.study.labels.classes
-        return Layout(
-            (
-                (self.study.coding.field, self.study.sums_for(total)),
-                (self.slots.field, self.slots.length(participants)),
-                (self.sketch_slots.field, self.sketch_slots.length(labels)),
-            )
-        )
+        """As many sums as determine, and check, all corners together, and slots."""
+        sums = self.study.coding.field, self.study.sums_for(total)
+        return Layout((sums, *self.slots.layout(participants)))
 
     def open(
         self, vector: Vector, total: int, survivors: list[str], participants: int
     ) -> HullTotal:
         """The hulls in the sum, if every site has used labels of one place, its own."""
-        sums, slots, told = self.layout(total, participants).to_ints(vector)
+        sums, *slots = self.layout(total, participants).to_ints(vector)
         hulls = self.study.coding.decode(sums, total, self.study.protocol.spare_sums)
-        slot_of = self.slots.decode(slots, participants)
-        self._check_places(hulls, slot_of, len(survivors), participants)
-        labels = participants * self.study.labels.classes
-        sketches = {
-            label: signed(numbers)
-            for label, numbers in self.sketch_slots.decode(told, labels).items()
-        }
-        self._check_sketches(hulls, sketches)
-        secrets: dict[int, tuple[int, ...]] = {}
-        for place, slot in slot_of.items():
-            of_place = {
-                label: (hulls[label], sketches[label])
-                for label in self.study.labels_of(place)
-                if label in hulls
-            }
-            secret = checked_secret(slot, place, of_place)
-            if secret is None:
-                raise UnknownLabelSum(
-                    "the hulls of one place are not those that its site has sent: another site "
-                    "has added to them; nobody can tell which"
-                )
-            secrets[place] = secret
-        return HullTotal(hulls, survivors, len(sums), secrets, sketches)
-
-    def _check_sketches(
-        self, hulls: Mapping[int, list[int]], sketches: Mapping[int, list[int]]
-    ) -> None:
-        """Every hull has its count and sketch, which cells can make."""
-        if hulls.keys() != sketches.keys():
-            raise UnknownLabelSum("the sum has hulls without counts, or counts without hulls")
-        try:
-            told = np.array([sketches[label] for label in hulls]).reshape(-1, 1 + SKETCH_LENGTH)
-            slot_means(told[:, 1:], told[:, 0]) if len(told) else None
-        except InvalidInput as problem:
-            raise UnknownLabelSum(f"the sum has a sketch of no cells: {problem}") from None
-
-    def _check_places(
-        self,
-        hulls: Mapping[int, list[int]],
-        slots: Mapping[int, Sequence[int]],
-        survivors: int,
-        participants: int,
-    ) -> None:
-        """There are as many places as sites, and no hull is outside them."""
-        if len(slots) != survivors:
-            raise UnknownLabelSum(
-                f"{len(slots)} places are in use, but {survivors} sites uploaded; some site has "
-                f"used more than one, or one that is not its own"
-            )
-        strays = set(map(self.study.place_of, hulls)) - slots.keys()
-        ordered = not self.study.draws_places
-        if strays or (ordered and max(slots, default=0) >= participants):
-            raise UnknownLabelSum("a hull has a label of a place that no site has")
+        told = self.slots.decode(slots, len(survivors), participants, hulls)
+        return HullTotal(hulls, survivors, len(sums), told.secrets, told.sketches)
 
 
 class HullContribution:
@@ -182,18 +116,13 @@ class HullContribution:
         return Pseudonym.draw(self._study, place, self._classes, randomness)
 
     def vector(self, drawn: Pseudonym, total: int, participants: int) -> Vector:
-        """The sums of the hulls, and of the client's slot."""
+        """The sums of the hulls, and the client's slots."""
         study, summation = self._study, self.summation
         hulls = dict(zip(drawn.labels, self._hulls, strict=True))
         sketches = dict(zip(drawn.labels, self._sketches, strict=True))
         sums = study.coding.encode(hulls, total, study.protocol.spare_sums)
-        tagged = {label: (hulls[label], sketches[label]) for label in hulls}
-        slots = summation.slots.encode({drawn.place: drawn.slot(tagged)}, participants)
-        labels = participants * study.labels.classes
-        told = summation.sketch_slots.encode(
-            {label: unsigned(numbers) for label, numbers in sketches.items()}, labels
-        )
-        return summation.layout(total, participants).vector([sums, slots, told])
+        slots = summation.slots.encode(drawn, sketches, participants, hulls)
+        return summation.layout(total, participants).vector([sums, *slots])
 
 
 def _checked_hulls(study: Study, hulls: Sequence[Sequence[int]]) -> list[list[int]]:

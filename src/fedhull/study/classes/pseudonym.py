@@ -1,16 +1,17 @@
-"""What a site goes by in a sum of hulls: a place, its labels, and a secret shared with the server.
+"""What a site goes by in a sum: a place, its labels, and a secret shared with the server.
 
-The server reads hulls from the sum, and which of them belong to the same place, but not whose place
-it is. Beside its hulls every site sends, in a slot of its place, a random secret and a tag of its
-hulls under that secret. With the secret, which only it and the server can know,
+The server reads from the sum what is said of each label, and which labels belong to the same place,
+but not whose place it is. In a slot of its place every site sends a random secret, and a tag of all
+that it says under that secret. With the secret, which only it and the server can know,
 
-- the server sees whether anybody has added to the hulls of a place that is not its own;
+- the server sees whether anybody has added to what is said at a place that is not its own;
 - it tells the site, and nobody else, to which class each of its labels was assigned.
 """
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -21,10 +22,22 @@ from fedhull.study.study import Study
 _SECRET_NUMBERS, _TAG_NUMBERS = 3, 2
 SLOT_WIDTH = _SECRET_NUMBERS + _TAG_NUMBERS
 _NUMBER_BYTES, _NUMBER_BITS = 8, 60
-_UNUSED = 2**32 - 1
+# An entry as it is sealed: class, percent of certainty, sites; with marks for what is not there.
+_ENTRY = struct.Struct(">IBI")
+_UNUSED, _NOT_SAID = 2**32 - 1, 255
 
-# What a site says of a label: the bins of its hull, and the count and sketch of its cells.
+# What a site says of a label: the bins of its hull, if it has one, and the count and sketch of its
+# cells.
 Told = tuple[Sequence[int], Sequence[int]]
+
+
+class Entry(NamedTuple):
+    """What became of a label: its class, how certain that is, in percent, if the grouping says so,
+    and how many sites have that class, this one included."""
+
+    number: int
+    percent: int | None
+    sites: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,26 +91,34 @@ def checked_secret(
     return secret if found == _tag(secret, place, told) else None
 
 
-def seal_classes(secret: Sequence[int], classes: Sequence[int | None], context: bytes) -> bytes:
-    """Which class each label of a place is, for its owner. As long for few classes as for many:
+def seal_entries(secret: Sequence[int], entries: Sequence[Entry | None], context: bytes) -> bytes:
+    """What became of each label of a place, for its owner. As long for few classes as for many:
     None stands for a label that is not in use."""
-    numbers = [_UNUSED if number is None else number for number in classes]
-    content = b"".join(number.to_bytes(4, "big") for number in numbers)
+    content = b"".join(
+        _ENTRY.pack(_UNUSED, _NOT_SAID, 0)
+        if entry is None
+        else _ENTRY.pack(
+            entry.number, _NOT_SAID if entry.percent is None else entry.percent, entry.sites
+        )
+        for entry in entries
+    )
     return seal(_key(secret, b"classes", context), content, context)
 
 
-def open_classes(secret: Sequence[int], sealed: bytes, context: bytes) -> list[int | None]:
-    """The inverse of `seal_classes`; BadMessage if it was made with another secret."""
+def open_entries(secret: Sequence[int], sealed: bytes, context: bytes) -> list[Entry | None]:
+    """The inverse of `seal_entries`; BadMessage if it was made with another secret."""
     content = unseal(_key(secret, b"classes", context), sealed, context)
-    if content is None:
+    if content is None or len(content) % _ENTRY.size:
         raise BadMessage("the server's entry for this site's classes does not open")
-    numbers = [int.from_bytes(content[i : i + 4], "big") for i in range(0, len(content), 4)]
-    return [None if number == _UNUSED else number for number in numbers]
+    return [
+        None if number == _UNUSED else Entry(number, None if sure > 100 else sure, sites)
+        for number, sure, sites in _ENTRY.iter_unpack(content)
+    ]
 
 
 def _tag(secret: Sequence[int], place: int, told: Mapping[int, Told]) -> tuple[int, ...]:
     content = [(label, sorted(told[label][0]), told[label][1]) for label in sorted(told)]
-    message = digest(b"hulls", place.to_bytes(8, "big"), msgspec.msgpack.encode(content))
+    message = digest(b"told", place.to_bytes(8, "big"), msgspec.msgpack.encode(content))
     bits = int.from_bytes(tag(_key(secret, b"tag"), message), "big")
     return tuple(bits >> _NUMBER_BITS * i & (1 << _NUMBER_BITS) - 1 for i in range(_TAG_NUMBERS))
 

@@ -1,0 +1,200 @@
+"""What a site holds in a study of classes, and which of its classes may leave at all."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeVar
+
+import msgspec
+import numpy as np
+
+from fedhull.disc.points import as_ball_points
+from fedhull.errors import InvalidInput
+from fedhull.learn.sketch import class_sketch
+from fedhull.study.study import Study
+
+
+class ClassLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A class at a site: how many cells it has, how many of them are kept for testing and left out
+    by the guard, of how many groups its hull is made and how many corners it has, how many cells
+    stand behind whatever leaves of it, at least; `single` corners are cells of their own. A class
+    that is withheld says why, and nothing of it leaves."""
+
+    name: Any
+    cells: int
+    tested: int = 0
+    guarded: int = 0
+    groups: int = 0
+    corners: int = 0
+    smallest: int = 0
+    single: int = 0
+    withheld: str = ""
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class ClassHoldings:
+    """A site's classes in its own order, and its cells.
+
+    `classes` are those that leave, with the count and the sketch of the cells of each; `withheld`
+    are the others. x : (n, 2), all points; of_class : (n,), the position of each point's class
+    among all; test : (n,), which of them are kept for testing.
+    """
+
+    classes: list[Any]
+    sketches: list[list[int]] = field(default_factory=list)
+    withheld: list[Any] = field(default_factory=list)
+    lines: list[ClassLine] = field(default_factory=list)
+    x: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
+    of_class: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    test: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.classes)} classes, {len(self.x):,} points)"
+
+    @property
+    def smallest_group(self) -> int | None:
+        """The fewest cells behind anything that leaves; None if nothing does."""
+        return min((line.smallest for line in self.lines if not line.withheld), default=None)
+
+    @property
+    def cells_exposed(self) -> int:
+        """How many cells' own positions leave, to within a bin."""
+        return sum(line.single for line in self.lines)
+
+    @property
+    def y(self) -> np.ndarray:
+        """The class of each point, in the site's own words."""
+        return np.array([*self.classes, *self.withheld])[self.of_class]
+
+    @property
+    def _testable(self) -> np.ndarray:
+        """Points that are kept for testing, of classes that leave: nobody will say what the model
+        calls the others."""
+        return self.test & (self.of_class < len(self.classes))
+
+    @property
+    def test_x(self) -> np.ndarray:
+        """The points that are kept for testing."""
+        return self.x[self._testable]
+
+    @property
+    def test_y(self) -> np.ndarray:
+        """Their classes."""
+        return self.y[self._testable]
+
+    def table(self) -> tuple[np.ndarray, list[str]]:
+        """The points."""
+        return self.x, ["x0", "x1"]
+
+
+class PackedCells(msgspec.Struct, array_like=True):
+    """The cells of a site as bytes."""
+
+    x: bytes
+    of_class: bytes
+    test: bytes
+
+    @classmethod
+    def of(cls, held: ClassHoldings) -> Self:
+        """The cells of these holdings."""
+        return cls(
+            x=held.x.astype("<f8").tobytes(),
+            of_class=held.of_class.astype("<i4").tobytes(),
+            test=np.packbits(held.test).tobytes(),
+        )
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The inverse of `of`, as arguments of holdings."""
+        of_class = np.frombuffer(self.of_class, dtype="<i4")
+        test = np.unpackbits(np.frombuffer(self.test, dtype=np.uint8), count=len(of_class))
+        return {
+            "x": np.frombuffer(self.x, dtype="<f8").reshape(-1, 2),
+            "of_class": of_class,
+            "test": test.astype(bool),
+        }
+
+
+H = TypeVar("H", bound=ClassHoldings)
+
+
+# From the study, points (n, 2), labels (n,), the classes in the site's order, and whose cells they
+# are (n,), if that is known.
+Make = Callable[[Study, np.ndarray, np.ndarray, np.ndarray, np.ndarray | None], H]
+
+
+def prepare(
+    make: Make[H],
+    study: Study,
+    x: np.ndarray,
+    y: np.ndarray,
+    donors: np.ndarray | None = None,
+    untested: Collection[Any] = (),
+) -> H:
+    """What a site would take into a study: some points of each class, except for those `untested`,
+    are kept for testing, and holdings made of the others. The same data and study always give
+    the same."""
+    points, _ = as_ball_points(x, study.geometry.curvature, "x")
+    if points.shape[1] != 2:
+        raise InvalidInput(f"x must lie in the disc, shape (n, 2), got shape {points.shape}")
+    classes, of_class = np.unique(y, return_inverse=True)
+    if len(classes) > study.labels.classes:
+        raise InvalidInput(
+            f"the data hold {len(classes)} classes, but the study allows {study.labels.classes} at "
+            f"a site"
+        )
+    test = _held_out(of_class, study.learning.holdout, study.learning.seed)
+    test &= ~np.isin(y, list(untested))
+    made = make(study, points[~test], y[~test], classes, None if donors is None else donors[~test])
+    if not made.classes:
+        raise InvalidInput(
+            f"none of the {len(classes)} classes may leave: "
+            + "; ".join(f"{line.name} {line.withheld}" for line in made.lines[:3])
+        )
+    tested = np.bincount(of_class[test], minlength=len(classes))
+    lines = [
+        msgspec.structs.replace(line, cells=line.cells + int(n), tested=int(n))
+        for line, n in zip(made.lines, tested, strict=True)
+    ]
+    everything = positions_among([*made.classes, *made.withheld], y)
+    return replace(made, lines=lines, x=points, of_class=everything, test=test)
+
+
+def positions_among(names: list[Any], y: np.ndarray) -> np.ndarray:
+    """The position of each label (n,) among names."""
+    position = {name: i for i, name in enumerate(names)}
+    classes, of_class = np.unique(y, return_inverse=True)
+    return np.array([position[name] for name in classes.tolist()], dtype=np.int32)[of_class]
+
+
+def too_few(study: Study, members: np.ndarray, donors: np.ndarray | None, cells: int = 1) -> str:
+    """Why a class with these members may not leave; empty if it may. It needs as many `cells`, and
+    where donors are known, cells of enough of them."""
+    rules, n = study.disclosure, int(members.sum())
+    if n < cells:
+        return f"has {n} cells, fewer than {cells}"
+    if donors is not None and len(set(donors[members].tolist())) < rules.min_donors:
+        return f"has cells of fewer than {rules.min_donors} donors"
+    return ""
+
+
+def sketch_of(study: Study, cells: np.ndarray) -> list[int]:
+    """How many cells there are, and their sketch."""
+    sums = class_sketch(cells, study.geometry.curvature, study.learning.seed)
+    return [len(cells), *sums.tolist()]
+
+
+def read_packed(raw: bytes, read: Callable[[bytes], H]) -> H:
+    """Holdings from the bytes that a site has kept."""
+    try:
+        return read(raw)
+    except (msgspec.MsgspecError, ValueError):
+        raise InvalidInput("what a site prepared for the session is damaged") from None
+
+
+def _held_out(of_class: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """Which points are kept for testing: the share of each class, rounded down."""
+    rng = np.random.default_rng(seed)
+    test = np.zeros(len(of_class), dtype=bool)
+    for number in range(of_class.max(initial=-1) + 1):
+        members = np.flatnonzero(of_class == number)
+        test[rng.permutation(members)[: int(share * len(members))]] = True
+    return test

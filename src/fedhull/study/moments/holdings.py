@@ -1,0 +1,141 @@
+"""What a site holds in a study of moments, and what of it would leave."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fedhull.learn.horocycles import draw_horocycles
+from fedhull.learn.moment_classifier import SCALES
+from fedhull.learn.moments import Moments, moments_of_points
+from fedhull.study.classes.holdings import (
+    ClassHoldings,
+    ClassLine,
+    PackedCells,
+    positions_among,
+    read_packed,
+    sketch_of,
+    too_few,
+)
+from fedhull.study.classes.holdings import prepare as prepare_classes
+from fedhull.study.study import Study
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class MomentHoldings(ClassHoldings):
+    """A site's classes, and its cells. Where names are agreed, a class may stand for `several`."""
+
+    several: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def points_held(self) -> int:
+        """How many points are not kept for testing."""
+        return int((~self.test).sum())
+
+    def agreed_numbers(self, agreed: Sequence[str]) -> list[list[int]]:
+        """The numbers of the agreed names that each of the site's classes stands for."""
+        return [[agreed.index(n) for n in self.several.get(name, [name])] for name in self.classes]
+
+    def moments(self, study: Study, numbers: Sequence[Sequence[int]], n_classes: int) -> Moments:
+        """The moments of the cells that take part; numbers[i] are those of the site's class i. A
+        cell of a class that stands for several is counted as a cell of each."""
+        taking_part = ~self.test & (self.of_class < len(self.classes))
+        x, of_class = self.x[taking_part], self.of_class[taking_part]
+        learning = study.learning
+        drawn = draw_horocycles(learning.features, x.shape[1], SCALES, learning.seed)
+        total = Moments.none(learning.features, n_classes)
+        for column in zip_longest(*numbers, fillvalue=-1):
+            number = np.array(column)[of_class]
+            there = number >= 0
+            total += moments_of_points(
+                x[there], number[there], n_classes, drawn, study.geometry.curvature
+            )
+        return total
+
+    def to_bytes(self) -> bytes:
+        """What would leave, and the cells behind it."""
+        return msgspec.msgpack.encode(
+            _Packed(
+                classes=self.classes,
+                sketches=self.sketches,
+                withheld=self.withheld,
+                lines=self.lines,
+                several=self.several,
+                cells=PackedCells.of(self),
+            )
+        )
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> "MomentHoldings":
+        """The inverse of `to_bytes`."""
+
+        def read(raw: bytes) -> MomentHoldings:
+            kept = msgspec.structs.asdict(msgspec.msgpack.decode(raw, type=_Packed))
+            return cls(**kept.pop("cells").arrays(), **kept)
+
+        return read_packed(raw, read)
+
+
+class _Packed(msgspec.Struct, array_like=True):
+    classes: list[Any]
+    sketches: list[list[int]]
+    withheld: list[Any]
+    lines: list[ClassLine]
+    several: dict[str, list[str]]
+    cells: PackedCells
+
+
+def make_moments(
+    study: Study,
+    x: np.ndarray,
+    y: np.ndarray,
+    classes: np.ndarray | None = None,
+    donors: np.ndarray | None = None,
+) -> MomentHoldings:
+    """Which of the `classes` take part, and their sketches. Where names are agreed there are no
+    sketches, and it is the totals over all sites that must have enough cells."""
+    classes = np.unique(y) if classes is None else classes
+    least = 1 if study.agreed else study.disclosure.min_cells
+    lines = []
+    for name in classes.tolist():
+        members = y == name
+        n, few = int(members.sum()), too_few(study, members, donors, least)
+        lines.append(ClassLine(name=name, cells=n, smallest=0 if few else n, withheld=few))
+    sent = [line.name for line in lines if not line.withheld]
+    withheld = [line.name for line in lines if line.withheld]
+    return MomentHoldings(
+        classes=sent,
+        sketches=[] if study.agreed else [sketch_of(study, x[y == name]) for name in sent],
+        withheld=withheld,
+        lines=lines,
+        x=x,
+        of_class=positions_among([*sent, *withheld], y),
+        test=np.zeros(len(x), dtype=bool),
+    )
+
+
+def prepare(
+    study: Study,
+    x: np.ndarray,
+    y: np.ndarray,
+    donors: np.ndarray | None = None,
+    several: Mapping[str, list[str]] | None = None,
+) -> MomentHoldings:
+    """What a site would take into a study: some points of each class are kept for testing, except
+    for those of classes that stand for `several`."""
+    held = prepare_classes(make_moments, study, x, y, donors, several or ())
+    return replace(held, several=dict(several or {}))
+
+
+def class_table(lines: Sequence[ClassLine]) -> list[str]:
+    """What a person at the site reads of each class, line by line."""
+    return [
+        f"{line.name}: withheld, because it {line.withheld}."
+        if line.withheld
+        else f"{line.name}: {line.cells:,} cells, {line.tested:,} kept for testing, "
+        f"{line.smallest:,} in the sums."
+        for line in lines
+    ]

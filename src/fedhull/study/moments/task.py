@@ -1,0 +1,105 @@
+"""The task of a study of moments."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedhull.errors import InvalidInput
+from fedhull.protocol.keys import Identity, Randomness
+from fedhull.protocol.messages import published_content
+from fedhull.study.classes.task import ClassTask
+from fedhull.study.coordinator import Record
+from fedhull.study.counts import Counts
+from fedhull.study.moments.coordinator import KeptSum, MomentCoordinator, MomentOutcome
+from fedhull.study.moments.holdings import MomentHoldings, class_table, make_moments, prepare
+from fedhull.study.moments.site import MomentSite
+
+
+@dataclass(frozen=True)
+class MomentTask(ClassTask):
+    """Two sums: what classes are like, so that they can be matched, then the moments of all cells.
+    Where names are agreed, the second only."""
+
+    @property
+    def sums(self) -> int:
+        """One for names that are agreed, and otherwise one more."""
+        return 1 if self.study.agreed else 2
+
+    def prepare(
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        donors: np.ndarray | None = None,
+        several: Mapping[str, list[str]] | None = None,
+    ) -> MomentHoldings:
+        """Keep some points for testing, sketch the others."""
+        return prepare(self.study, x, y, donors, several)
+
+    def hold(self, x: np.ndarray, y: np.ndarray, classes: np.ndarray) -> MomentHoldings:
+        """Sketch all points."""
+        return make_moments(self.study, x, y, classes)
+
+    def holdings_from_bytes(self, raw: bytes) -> MomentHoldings:
+        """The inverse of the holdings' `to_bytes`."""
+        return MomentHoldings.from_bytes(raw)
+
+    def site(
+        self,
+        name: str,
+        identity: Identity,
+        holdings: MomentHoldings,
+        randomness: Randomness | None = None,
+        checkpoint: bytes | None = None,
+    ) -> MomentSite:
+        """A site with these holdings."""
+        return MomentSite(self.study, name, identity, holdings, randomness, checkpoint)
+
+    def coordinator(self) -> MomentCoordinator:
+        """The coordinator's side."""
+        return MomentCoordinator(self.study)
+
+    def late(
+        self,
+        name: str,
+        identity: Identity,
+        holdings: MomentHoldings,
+        receipt: bytes,
+        publication: bytes,
+    ) -> MomentSite:
+        """A site that makes the published model its own after the session."""
+        site = MomentSite(self.study, name, identity, holdings)
+        site.take_late(published_content(publication, self.study), receipt)
+        return site
+
+    def learn(self, kept: bytes, **settings: Any) -> MomentOutcome:
+        """Fit the classifier to the totals again."""
+        if settings:
+            raise InvalidInput(
+                f"a study of moments keeps totals of classes, which were matched before: "
+                f"{', '.join(settings)} cannot be chosen again"
+            )
+        found = KeptSum.from_bytes(kept)
+        coordinator = MomentCoordinator(self.study, found.matched)
+        coordinator.take(found.total, 0.0)
+        return coordinator.outcome(Record(), Counts(None, None, []))
+
+    def leaving(self, holdings: MomentHoldings) -> list[str]:
+        """Which cells go into which sums, and who can read what of them."""
+        study, features = self.study, self.study.learning.features
+        words = class_table(holdings.lines)
+        if not study.agreed:
+            words.append(
+                "First, for each of these classes, the number of its cells and a sketch, eight "
+                "sums over them, leave, masked, without names. The coordinator reads them for all "
+                "sites' classes, but not whose they are, and finds out whose class is whose."
+            )
+        return [
+            *words,
+            f"{'Then' if words else 'What leaves are'} sums over all cells, of {features} "
+            f"functions of where they lie, by class, and of the products of these functions. They "
+            f"are masked: the coordinator reads the totals over all sites, and nothing of yours "
+            f"alone, unless a class is yours alone.",
+            "No cell's position leaves.",
+        ]
