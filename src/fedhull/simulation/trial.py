@@ -107,11 +107,12 @@ def run_trial(
     names = _names_of_groups(learned.groups, truth)
     model = _named(learned.model, learned.groups, truth)
     accuracy = {"FL": _score(model, x[test], y[test])}
-    if experiment.baselines:
+    if wanted := experiment.scored:
         with stage("baselines"):
             points, groups = learned.corners
-            accuracy |= _baselines(x, y, train, test, points, names[groups], study)
-            accuracy["alone"] = _alone(x, y, train, test, owner, study)
+            accuracy |= _baselines(x, y, train, test, points, names[groups], study, wanted)
+            if "alone" in wanted:
+                accuracy["alone"] = _alone(x, y, train, test, owner, study)
     survivors = session.outcome.total.survivors
     in_sum = [holdings[name] for name in survivors]
     trial = Trial(
@@ -229,8 +230,9 @@ def _baselines(
     points: np.ndarray,
     labels: np.ndarray,
     study: Study,
+    wanted: tuple[str, ...],
 ) -> dict[str, float]:
-    """The same method on pooled data, and the paper's (Sec. 6.1, App. I)."""
+    """The same method on pooled data, and the paper's (Sec. 6.1, App. I), where wanted."""
     whole = x[train], y[train]
     corners = np.concatenate(
         [
@@ -251,9 +253,12 @@ def _baselines(
     scores = {
         name: _score(_fit(study, xs, ys, method), x[test], y[test])
         for name, (method, xs, ys) in runs.items()
+        if name in wanted
     }
-    most_common = Counter(y[train].tolist()).most_common(1)[0][0]
-    return scores | {"majority": float(np.mean(y[test] == most_common) * 100.0)}
+    if "majority" in wanted:
+        most_common = Counter(y[train].tolist()).most_common(1)[0][0]
+        scores["majority"] = float(np.mean(y[test] == most_common) * 100.0)
+    return scores
 
 
 def _alone(
