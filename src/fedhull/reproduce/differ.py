@@ -59,9 +59,6 @@ REMARKS = [
     "guard: the corners that leave are cells. *Hulls* are our defaults, *pooled* is our classifier "
     "on all training points. *Grouped right* is the share of our hulls that are put into the right "
     "class. A site that gets no points takes no part.",
-    f"*{NO_MODEL.capitalize()}*: nothing came of the study, because all classes, or all but one, "
-    "were withheld. Where this happened in some trials only, the mean is over the others, and "
-    "their number is given.",
     "Classes are withheld where a site has fewer than five cells of them, and every point that "
     "leaves is the mean of a group of cells: *cells exposed* counts those whose own position left "
     "in any trial, *smallest group* is over all trials, the other two are means.",
@@ -73,6 +70,12 @@ REMARKS = [
     "The networks (34 to 115 nodes) are left out: dealt out to five or more sites, hardly any "
     "class has five nodes at a site.",
 ]
+
+IF_NO_MODEL = (
+    f"*{NO_MODEL.capitalize()}*: nothing came of the study, most often because all classes, or all "
+    "but one, were withheld; the reasons are in the JSON. Where this happened in some trials only, "
+    "the mean is over the others, and their number is given."
+)
 
 
 def differ(quick: bool, seed: int, report: Report) -> Finding:
@@ -97,12 +100,13 @@ def differ(quick: bool, seed: int, report: Report) -> Finding:
             found.append(measure(data, x, y, split, trials, seed))
         tables.append(_accuracies(data, x, y, trials, found))
         rows += found
+    no_model = [IF_NO_MODEL] if any(row["problems"] for row in rows) else []
     return Finding(
         "Where sites differ",
         [*tables, _what_left(rows)],
         {"rows": rows},
         _draw(rows),
-        [*REMARKS, *missing],
+        [*REMARKS, *no_model, *missing],
     )
 
 
