@@ -7,6 +7,8 @@ shows what, and in what it asks for.
 import msgspec
 import numpy as np
 import pytest
+from fedhull.study.hulls.pseudonym import open_classes
+from fedhull.study.hulls.publication import _context, _Published, publish
 from parties import identity, make_clients, make_server, make_study, random_hulls
 from scipy import stats
 
@@ -20,8 +22,6 @@ from fedhull.study.counts import COUNTS, Counts
 from fedhull.study.hulls.coordinator import HullCoordinator
 from fedhull.study.hulls.holdings import prepare
 from fedhull.study.hulls.learning import learn
-from fedhull.study.hulls.pseudonym import open_classes
-from fedhull.study.hulls.publication import _context, _Published, publish
 from fedhull.study.hulls.site import HullSite
 from fedhull.study.hulls.sum import HullSummation
 

@@ -78,9 +78,22 @@ def test_dropped_sites_are_missing_from_the_sum():
 
 def test_baselines_are_all_there():
     accuracy = run(baselines=True).accuracy
-    expected = {"FL", "C", "CP", "CE", "FLP", "FLE", "CH-CP", "CH-CE", "alone", "majority"}
-    assert set(accuracy) == expected
+    papers = {"CP", "CE", "FLP", "FLE", "CH-CP", "CH-CE"}
+    assert set(accuracy) == {"FL", "FL-hulls", "FL-moments", "C", "alone", "majority"} | papers
+    assert accuracy["FL"] == accuracy["FL-hulls"]
     assert accuracy["majority"]["mean"] < accuracy["FL"]["mean"]
+
+
+def test_only_the_baselines_asked_for_are_fitted_and_they_score_the_same():
+    everything, some = (run(baselines=asked) for asked in (True, ("alone", "C")))
+    assert set(some.accuracy) == {"FL", "C", "alone"}
+    assert all(some.accuracy[name] == everything.accuracy[name] for name in some.accuracy)
+
+
+@pytest.mark.parametrize("asked", [("pooled",), ["C", "cp"]])
+def test_baselines_that_do_not_exist_are_refused_by_name(asked):
+    with pytest.raises(InvalidInput, match=r"baselines must be .* got \w"):
+        run(baselines=asked)
 
 
 def test_where_sites_differ_a_federation_beats_its_sites_alone():

@@ -7,14 +7,17 @@ import numpy as np
 from fedhull.disc.maps import exp_map, mobius_add
 from fedhull.disc.points import check_count, check_curvature, check_share
 from fedhull.disc.sampling import Seed, as_generator
+from fedhull.errors import InvalidInput
 
 
 class Tree(NamedTuple):
-    """Points `x` (n, 2), their lineage `y` (n,) as strings, and the `batch` (n,) each came from."""
+    """Points `x` (n, 2), their lineage `y` (n,) as strings, the `batch` (n,) each came from, and
+    its `donor` (n,)."""
 
     x: np.ndarray
     y: np.ndarray
     batch: np.ndarray
+    donor: np.ndarray
 
 
 def make_tree(
@@ -22,6 +25,8 @@ def make_tree(
     *,
     lineages: int = 5,
     batches: int = 4,
+    donors: int = 1,
+    mixing: float = 0.5,
     noise: float = 0.35,
     batch_shift: float = 0.05,
     curvature: float = 1.0,
@@ -30,7 +35,9 @@ def make_tree(
     """n cells on a tree: a stem in the middle, `lineages` branches that each fork once.
 
     A cell sits at a random depth of its branch, off it by `noise` in hyperbolic distance, and moved
-    with its whole batch by up to `batch_shift`. The stem is a class of its own.
+    with its whole batch by up to `batch_shift`. The stem is a class of its own. With several
+    `donors`, each has a mixture of lineages of its own, drawn from a Dirichlet distribution: the
+    smaller `mixing`, the more they differ. All cells of a donor are then of one batch.
 
     >>> data = make_tree(100, lineages=3, seed=0)
     >>> sorted(set(data.y.tolist()))
@@ -41,9 +48,19 @@ def make_tree(
     k = check_curvature(curvature)
     noise = check_share(noise, "noise", "a distance ≥ 0", "0.35")
     batch_shift = check_share(batch_shift, "batch_shift", "a distance ≥ 0", "0.05")
+    donors = check_count(donors, "donors")
+    mixing = check_share(mixing, "mixing", "a number > 0", "0.5")
+    if mixing == 0.0:
+        raise InvalidInput("mixing must be a number > 0, got 0; try 0.5")
     rng = as_generator(seed)
-    lineage = rng.integers(0, lineages + 1, n)
-    batch = rng.integers(0, batches, n)
+    if donors == 1:
+        donor = np.zeros(n, dtype=np.int64)
+        lineage = rng.integers(0, lineages + 1, n)
+        batch = rng.integers(0, batches, n)
+    else:
+        donor = rng.integers(0, donors, n)
+        lineage = _from_mixtures(rng.dirichlet(np.full(lineages + 1, mixing), donors), donor, rng)
+        batch = donor % batches
     depth = np.where(lineage == 0, 0.5 * rng.random(n), 1.0 + 2.5 * rng.random(n))
     fork = rng.choice([-1.0, 1.0], n) * np.maximum(depth - 2.0, 0.0)
     angle = np.where(
@@ -55,7 +72,16 @@ def make_tree(
     points = exp_map(points, _tangent(noise * rng.standard_normal((n, 2)), points, k), k)
     shifts = exp_map(np.zeros((batches, 2)), batch_shift * rng.uniform(-0.5, 0.5, (batches, 2)), k)
     names = np.array(["stem"] + [f"lineage-{i + 1}" for i in range(lineages)])
-    return Tree(mobius_add(shifts[batch], points, k), names[lineage], batch)
+    return Tree(mobius_add(shifts[batch], points, k), names[lineage], batch, donor)
+
+
+def _from_mixtures(
+    mixtures: np.ndarray, chosen: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """One draw (n,) from the row `chosen` (n,) of mixtures (m, classes) for each."""
+    edges = np.cumsum(mixtures, axis=1)[:, :-1]  # the last is 1 only up to rounding
+    drawn: np.ndarray = (rng.random(len(chosen))[:, None] >= edges[chosen]).sum(axis=1)
+    return drawn
 
 
 def _at(depth: np.ndarray, angle: np.ndarray, k: float) -> np.ndarray:

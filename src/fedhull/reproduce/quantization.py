@@ -16,6 +16,7 @@ from fedhull.disc.quantize import Quantizer
 from fedhull.progress import Report
 from fedhull.report.disc_plot import draw_disc, draw_hull, new_figure
 from fedhull.report.palette import PALETTE
+from fedhull.reproduce.accuracy import PAPER
 from fedhull.reproduce.finding import Finding, Table, counted, score
 from fedhull.simulation.simulate import simulate
 
@@ -69,16 +70,7 @@ def _measure(
     common: dict[str, Any] = {
         "clients": clients, "epsilon": epsilon, "trials": trials, "seed": seed,
     }  # fmt: skip
-    paper = simulate(
-        x,
-        y,
-        method="poincare-svm",
-        grouping="spectral",
-        guard="none",
-        min_cells=1,
-        baselines=True,
-        **common,
-    )
+    paper = simulate(x, y, baselines=("FLP", "FLE"), **PAPER, **common)
     ours = simulate(x, y, **common)
     sites = [site.holdings for t in paper.trials for site in t.session.sites.values()]
     corners = [len(hull) for site in sites for hull in site.hulls]

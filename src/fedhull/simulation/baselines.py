@@ -1,6 +1,7 @@
 """What a federation is compared with: pooled data, sites alone, and the paper's methods."""
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,16 @@ from fedhull.learn.classifiers import make_classifier
 from fedhull.study.study import Study
 
 
-def pooled(
-    study: Study, x: np.ndarray, y: np.ndarray, test_x: np.ndarray, test_y: np.ndarray
+def on_pooled(
+    study: Study,
+    x: np.ndarray,
+    y: np.ndarray,
+    test_x: np.ndarray,
+    test_y: np.ndarray,
+    wanted: Collection[str],
 ) -> dict[str, float]:
-    """The study's method on pooled data, and the paper's methods there and on pooled hulls (Sec.
-    6.1, App. I)."""
+    """The study's method on pooled points, and the paper's methods on them and on the corners of
+    pooled hulls (Sec. 6.1, App. I), where wanted."""
     corners = np.concatenate(
         [
             members[minimal_hull(x[members], study.geometry.curvature)]
@@ -28,20 +34,26 @@ def pooled(
         "CH-CP": ("poincare-svm", x[corners], y[corners]),
         "CH-CE": ("euclidean-svm", x[corners], y[corners]),
     }
-    scores = {name: score(_fit(study, *run), test_x, test_y) for name, run in runs.items()}
     most_common = Counter(y.tolist()).most_common(1)[0][0]
-    return scores | {"majority": float(np.mean(test_y == most_common) * 100.0)}
-
-
-def papers(
-    study: Study, corners: np.ndarray, classes: np.ndarray, test_x: np.ndarray, test_y: np.ndarray
-) -> dict[str, float]:
-    """The paper's methods on the corners that were decoded."""
-    methods = {"FLP": "poincare-svm", "FLE": "euclidean-svm"}
-    return {
-        name: score(_fit(study, method, corners, classes), test_x, test_y)
-        for name, method in methods.items()
+    return _scores(study, runs, test_x, test_y, wanted) | {
+        "majority": float(np.mean(test_y == most_common) * 100.0)
     }
+
+
+def on_corners(
+    study: Study,
+    corners: np.ndarray,
+    classes: np.ndarray,
+    test_x: np.ndarray,
+    test_y: np.ndarray,
+    wanted: Collection[str],
+) -> dict[str, float]:
+    """The paper's methods on the corners that were decoded, where wanted."""
+    runs = {
+        "FLP": ("poincare-svm", corners, classes),
+        "FLE": ("euclidean-svm", corners, classes),
+    }
+    return _scores(study, runs, test_x, test_y, wanted)
 
 
 def alone(
@@ -67,6 +79,20 @@ def alone(
 def score(model: Any, x: np.ndarray, y: np.ndarray) -> float:
     """The percentage of points that are classified correctly."""
     return float(np.mean(model.predict(x) == y) * 100.0)
+
+
+def _scores(
+    study: Study,
+    runs: dict[str, tuple[Any, np.ndarray, np.ndarray]],
+    test_x: np.ndarray,
+    test_y: np.ndarray,
+    wanted: Collection[str],
+) -> dict[str, float]:
+    return {
+        name: score(_fit(study, *run), test_x, test_y)
+        for name, run in runs.items()
+        if name in wanted
+    }
 
 
 def _fit(study: Study, method: Any, x: np.ndarray, y: np.ndarray) -> Any:

@@ -6,6 +6,12 @@ from dataclasses import dataclass
 from fedhull.disc.points import check_count
 from fedhull.errors import InvalidInput
 
+# Both summaries, the same method on pooled data, the sites by themselves, the paper's methods (Sec.
+# 6.1, App. I), and the largest class.
+BASELINES = (
+    "FL-hulls", "FL-moments", "C", "alone", "CP", "CE", "FLP", "FLE", "CH-CP", "CH-CE", "majority",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
@@ -18,7 +24,7 @@ class Experiment:
     seed: int = 0
     test_size: float = 0.15
     split_seed: int | None = None
-    baselines: bool = False
+    baselines: bool | tuple[str, ...] = False
     drop: str | None = None
     tradeoff: bool = False
 
@@ -31,7 +37,19 @@ class Experiment:
         check_count(self.seed, "seed", least=0)
         if not 0.0 < self.test_size < 1.0:
             raise InvalidInput(f"test_size must be between 0 and 1, got {self.test_size!r}")
+        if unknown := set(self.scored) - set(BASELINES):
+            raise InvalidInput(
+                f"baselines must be a bool or some of {', '.join(BASELINES)}, got "
+                f"{', '.join(sorted(unknown))}"
+            )
         assert self.dropped[0] >= 0  # parsed here, so that it is refused here
+
+    @property
+    def scored(self) -> tuple[str, ...]:
+        """The baselines that are scored: all of them, none, or those that are named."""
+        if isinstance(self.baselines, bool):
+            return BASELINES if self.baselines else ()
+        return tuple(self.baselines)
 
     @property
     def dropped(self) -> tuple[int, str]:

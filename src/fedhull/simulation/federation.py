@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from fedhull.learn.grouping import share_matched
-from fedhull.study.draft import site_name
+from fedhull.study.draft import default_of, site_name
 from fedhull.study.rehearsal import Rehearsal, rehearse
 from fedhull.study.study import Study
 from fedhull.study.task import task_of
@@ -98,8 +98,10 @@ def names_of_groups(groups: np.ndarray, truth: Sequence[Any], y: np.ndarray) -> 
 
 
 def for_summary(study: Study, summary: str) -> Study:
-    """The study with another summary."""
-    learning = msgspec.structs.replace(study.learning, summary=summary)
+    """The study with another summary, and a grouping that all summaries can do with."""
+    learning = msgspec.structs.replace(
+        study.learning, summary=summary, grouping=default_of("grouping")
+    )
     return msgspec.structs.replace(study, learning=learning)
 
 

@@ -168,8 +168,9 @@ def simulate(
     switch_labels : every site, or a share of them, numbers its classes in an order of its own.
     agreed_names : the sites have agreed on names, and need not find out which class is which.
     trials, seed, test_size, split_seed : each trial splits the data anew, unless split_seed is set.
-    baselines : also score both summaries, the same method on pooled data and at each site alone,
-        and the paper's methods.
+    baselines : also score both summaries ("FL-hulls", "FL-moments"), the same method on pooled data
+        ("C") and at each site alone ("alone"), and the paper's methods; or the names of those to
+        score, since each takes its time.
     drop : "N@STEP", N sites vanish just before they send their message of that step.
     tradeoff : also score the first trial with wider and narrower bins, for the report.
     report : hears of each stage before it begins.
@@ -255,7 +256,7 @@ simulate.__signature__ = _signature()  # type: ignore[attr-defined]
 
 def _stages(experiment: Experiment, report: Report) -> Callable[[int, str], None]:
     """What trials report their stages to: "trial 2: protocol", and how many stages there are."""
-    of_trial = 3 + experiment.baselines
+    of_trial = 3 + bool(experiment.scored)
     total, done = experiment.trials * of_trial + experiment.tradeoff, 0
 
     def stage(trial: int, name: str) -> None:

@@ -1,6 +1,6 @@
 """One trial of a simulated study: split, deal out, rehearse, score."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -12,7 +12,7 @@ import numpy as np
 from fedhull.errors import InvalidInput
 from fedhull.report.content import Testing, Tradeoff
 from fedhull.report.testing import calibration_error, count_tests
-from fedhull.simulation.baselines import alone, papers, pooled, score
+from fedhull.simulation.baselines import alone, on_corners, on_pooled, score
 from fedhull.simulation.experiment import Experiment
 from fedhull.simulation.federation import Dealt, Federation, federate, for_summary
 from fedhull.simulation.tradeoff import sweep
@@ -20,6 +20,9 @@ from fedhull.study.draft import site_name
 from fedhull.study.rehearsal import Rehearsal
 from fedhull.study.study import Study
 from fedhull.study.summaries import HULLS, MOMENTS
+
+# What needs a federation with this summary.
+_OF_SUMMARY = {HULLS: {"FL-hulls", "FLP", "FLE"}, MOMENTS: {"FL-moments"}}
 
 
 @dataclass(repr=False)
@@ -99,9 +102,10 @@ def run_trial(
     seconds |= learning
     report(number, "scoring")
     trial = _measured(federation, x[test], y[test], test, seconds)
-    if experiment.baselines:
+    if wanted := experiment.scored:
         with stage("baselines"):
-            trial.accuracy |= _baselines(study, dealt, federation, x[test], y[test])
+            found = _baselines(study, dealt, federation, x[test], y[test], wanted)
+            trial.accuracy |= {name: found[name] for name in wanted if name in found}
     if experiment.tradeoff and number == 0 and study.has_bins:
         with stage("trade-off"):
             others = sweep(federation, dealt, lambda model: score(model, x[test], y[test]))
@@ -163,23 +167,29 @@ def _measured(
 
 
 def _baselines(
-    study: Study, dealt: Dealt, federation: Federation, test_x: np.ndarray, test_y: np.ndarray
+    study: Study,
+    dealt: Dealt,
+    federation: Federation,
+    test_x: np.ndarray,
+    test_y: np.ndarray,
+    wanted: Collection[str],
 ) -> dict[str, float]:
     """Both summaries, the same method on pooled data and at sites alone, and the paper's."""
     federations = {study.learning.summary: federation}
-    for summary in (HULLS, MOMENTS):
-        if summary not in federations:
-            other = _for_classes(for_summary(study, summary), dealt)
+    for summary, scores in _OF_SUMMARY.items():
+        if summary not in federations and scores & set(wanted):
+            other = for_summary(study, summary)
             federations[summary] = federate(other, dealt, dealt.holdings(other))
-    found = {
-        f"FL-{summary}": score(made.model, test_x, test_y) for summary, made in federations.items()
-    }
-    corners, groups = federations[HULLS].outcome.learned.corners
-    names = federations[HULLS].names
-    classes = np.array([names[group] for group in groups.tolist()])
-    found |= pooled(study, dealt.x, dealt.y, test_x, test_y)
-    found |= papers(study, corners, classes, test_x, test_y)
-    return found | {"alone": alone(study, dealt.x, dealt.y, dealt.owner, test_x, test_y)}
+    found = {f"FL-{name}": score(made.model, test_x, test_y) for name, made in federations.items()}
+    if HULLS in federations:
+        corners, groups = federations[HULLS].outcome.learned.corners
+        names = federations[HULLS].names
+        classes = np.array([names[group] for group in groups.tolist()])
+        found |= on_corners(study, corners, classes, test_x, test_y, wanted)
+    found |= on_pooled(study, dealt.x, dealt.y, test_x, test_y, wanted)
+    if "alone" in wanted:
+        found["alone"] = alone(study, dealt.x, dealt.y, dealt.owner, test_x, test_y)
+    return found
 
 
 def _class_orders(

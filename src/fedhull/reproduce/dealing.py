@@ -1,0 +1,106 @@
+"""Data sets, and how their cells are dealt out to sites that differ."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from fedhull.data.datasets import load_dataset
+from fedhull.data.partition import partition
+from fedhull.data.raw import embed_raw, lung
+from fedhull.data.tree import make_tree
+from fedhull.simulation.experiment import Experiment
+
+BY_DONOR = "donors"
+DONORS = 20
+
+
+class Split(NamedTuple):
+    """`shares` are those of a partition, or "donors:A": cells of donors whose mixtures are
+    Dirichlet(A), each donor at one of the `sites`."""
+
+    shares: str
+    sites: int
+
+    @property
+    def words(self) -> str:
+        """What the shares are called in tables."""
+        kind, _, alpha = self.shares.partition(":")
+        return {"iid": "equal", BY_DONOR: f"by donor, {alpha}"}.get(kind, f"Dirichlet {alpha}")
+
+
+# One thing is varied at a time, from Dirichlet(0.5) and ten sites.
+USUAL = Split("dirichlet:0.5", 10)
+SPLITS = (
+    Split("dirichlet:0.1", 10), USUAL, Split("dirichlet:5", 10), Split("iid", 10),
+    Split("dirichlet:0.5", 5), Split("dirichlet:0.5", 20),
+)  # fmt: skip
+DONOR_SPLITS = (
+    Split("donors:0.1", 10), Split("donors:0.5", 10), Split("donors:5", 10),
+    Split("donors:0.5", 5), Split("donors:0.5", 20),
+)  # fmt: skip
+
+
+class Dealt(NamedTuple):
+    """Points x (n, 2), labels y (n,), and the site (n,) of each, 0..sites−1."""
+
+    x: np.ndarray
+    y: np.ndarray
+    owner: np.ndarray
+    sites: int
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Its name, how it is loaded, and the splits it is measured with."""
+
+    name: str
+    load: Callable[[], tuple[np.ndarray, np.ndarray]]
+    splits: tuple[Split, ...] = SPLITS
+
+    def deal(self, x: np.ndarray, y: np.ndarray, split: Split, seed: int) -> Dealt:
+        """The points, or new ones for splits by donor, and the site of each."""
+        kind, _, alpha = split.shares.partition(":")
+        if kind != BY_DONOR:
+            return deal(x, y, split, seed)
+        # the same few donors in every trial would make the intervals too narrow
+        tree = make_tree(len(x), donors=DONORS, batches=DONORS, mixing=float(alpha), seed=seed)
+        return Dealt(tree.x, tree.y, tree.donor % split.sites, split.sites)
+
+
+def deal(x: np.ndarray, y: np.ndarray, split: Split, seed: int) -> Dealt:
+    """The points as `simulate` deals them out, except that sites which get none take no part:
+    with very unequal shares there are such sites, and no study would ask them."""
+    # scikit-learn takes longer to import than all the rest
+    from sklearn.model_selection import train_test_split
+
+    train, _ = train_test_split(
+        np.arange(len(y)), test_size=Experiment.test_size, random_state=seed
+    )
+    owner = np.zeros(len(y), dtype=np.int64)  # whose the test points are does not matter
+    present, owner[train] = np.unique(
+        partition(y[train], split.sites, split.shares, seed), return_inverse=True
+    )
+    return Dealt(x, y, owner, len(present))
+
+
+def _all_types_of_lung() -> tuple[np.ndarray, np.ndarray]:
+    raw = lung()
+    return embed_raw(raw).points, raw.labels
+
+
+def _built_in(name: str) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
+    return lambda: load_dataset(name)
+
+
+DATA = (
+    DataSet("Paul", _built_in("paul")),
+    DataSet("Olsson", _built_in("olsson")),
+    DataSet("Lung-Human", _all_types_of_lung),
+    DataSet("PBMC", _built_in("pbmc68k")),
+    DataSet("Fashion-MNIST", _built_in("fashion-mnist")),
+    DataSet("tree", _built_in("tree")),
+    DataSet("synthetic", _built_in("synthetic")),
+    DataSet("tree with donors", _built_in("tree"), DONOR_SPLITS),
+)
