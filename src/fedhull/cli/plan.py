@@ -75,7 +75,7 @@ def plan(
         "field_bits": study.coding.field.bits,
         "power_sums": study.sums_for(announced),
         "bytes_up_per_client": bytes_up(
-            study, site_name(0), HullSummation(study).layout(announced, clients), COUNTS
+            study, site_name(0), HullSummation(study).layout((announced,), clients), COUNTS
         ),
         "threshold": study.threshold,
         "tolerated": study.tolerated,

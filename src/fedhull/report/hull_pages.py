@@ -62,7 +62,7 @@ def hull_site_page(site: HullSite, bytes_up: int, bytes_down: int) -> SitePage:
     places = _numbered_places(study, site.label_of_class)
     names = np.sort(model.classes_)
     return SitePage(
-        **study_parts(study, study.sums_for(session.total)),
+        **study_parts(study, study.sums_for(session.totals[0])),
         model=shown_model(model, study.geometry.curvature),
         hulls=[
             _hull(study, places, label, numbers.index(number_of[name]), bins)

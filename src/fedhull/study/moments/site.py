@@ -9,6 +9,7 @@ from fedhull.errors import BadMessage, InvalidInput
 from fedhull.learn.moments import Moments
 from fedhull.protocol.client import ClientState
 from fedhull.protocol.keys import Identity, Randomness, digest
+from fedhull.protocol.summation import Totals
 from fedhull.study.classes.pseudonym import Entry, Pseudonym
 from fedhull.study.classes.publication import read_entries
 from fedhull.study.classes.site import ClassSite
@@ -80,16 +81,20 @@ class MomentSite(ClassSite):
         n_classes = len(study.agreed) if told is None else told.n_classes
         basis = b"" if told is None else told.basis
         summation = MomentSummation(study, self._n_sums, n_classes, basis)
-        return MomentContribution(summation, self.own_moments)
+        return MomentContribution(
+            summation, self.holdings.counts(self._numbers, n_classes), self.own_moments
+        )
 
-    def own_moments(self) -> Moments:
-        """The moments of the site's cells, once it knows which class is which."""
-        study, told = self.study, self._told
-        if told is None:
-            numbers = self.holdings.agreed_numbers(study.agreed)
-            return self.holdings.moments(study, numbers, len(study.agreed))
-        own = [[entry.number] for entry in told.entries]
-        return self.holdings.moments(study, own, told.n_classes)
+    def own_moments(self, totals: Totals) -> Moments:
+        """What the site adds to the second sum, if all sites have so many cells of each class."""
+        return self.holdings.moments(self.study, self._numbers, totals)
+
+    @property
+    def _numbers(self) -> list[list[int]]:
+        """The numbers of each of the site's classes."""
+        if self._told is None:
+            return self.holdings.agreed_numbers(self.study.agreed)
+        return [[entry.number] for entry in self._told.entries]
 
     def take(self, published: bytes) -> tuple[int, int] | None:
         """Which class is which, and after the second sum the model."""

@@ -14,9 +14,10 @@ import msgspec
 from fedhull.codes.field import Field
 from fedhull.codes.signed import from_elements, to_elements
 from fedhull.errors import BadMessage, InvalidInput, UnknownLabelSum
-from fedhull.learn.moments import Moments
+from fedhull.learn.moments import MOST_CELLS, Moments
 from fedhull.protocol.keys import Randomness, digest
 from fedhull.protocol.layout import Layout, Vector
+from fedhull.protocol.summation import Totals
 from fedhull.study.classes.pseudonym import Pseudonym
 from fedhull.study.classes.slots import SlotSums, SlotTotal
 from fedhull.study.study import Study
@@ -46,24 +47,24 @@ class MatchSummation:
         return digest(b"match")
 
     @property
-    def most(self) -> int:
+    def most(self) -> tuple[int, ...]:
         """There is nothing to announce: everybody's vector is of one length."""
-        return 0
+        return ()
 
     @property
     def slots(self) -> SlotSums:
         """How secrets, counts and sketches travel."""
         return SlotSums(self.study)
 
-    def layout(self, total: int, participants: int) -> Layout:
+    def layout(self, totals: Totals, participants: int) -> Layout:
         """Slots for all participants."""
         return Layout(self.slots.layout(participants))
 
     def open(
-        self, vector: Vector, total: int, survivors: list[str], participants: int
+        self, vector: Vector, totals: Totals, survivors: list[str], participants: int
     ) -> MatchTotal:
         """What is said of each label, if every site has used labels of one place, its own."""
-        slots = self.layout(total, participants).to_ints(vector)
+        slots = self.layout(totals, participants).to_ints(vector)
         return MatchTotal(self.slots.decode(slots, len(survivors), participants), survivors)
 
 
@@ -73,18 +74,18 @@ class MatchContribution:
 
     summation: MatchSummation
     sketches: Sequence[Sequence[int]]
-    announced = 0
+    announced: Totals = ()
 
     def draw(self, place: int, randomness: Randomness) -> Pseudonym:
         """A place and labels, at random."""
         study = self.summation.study
         return Pseudonym.draw(study, place, range(len(self.sketches)), randomness)
 
-    def vector(self, drawn: Pseudonym, total: int, participants: int) -> Vector:
+    def vector(self, drawn: Pseudonym, totals: Totals, participants: int) -> Vector:
         """The site's slots."""
         sketches = dict(zip(drawn.labels, self.sketches, strict=True))
         slots = self.summation.slots.encode(drawn, sketches, participants)
-        return self.summation.layout(total, participants).vector(slots)
+        return self.summation.layout(totals, participants).vector(slots)
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,9 +112,9 @@ class MomentSummation:
         return digest(b"moments", self.n_classes.to_bytes(8, "big"), self.basis)
 
     @property
-    def most(self) -> int:
-        """There is nothing to announce: everybody's vector is of one length."""
-        return 0
+    def most(self) -> tuple[int, ...]:
+        """The cells of each class: what of it may leave depends on how many there are in all."""
+        return (MOST_CELLS // len(self.study.clients),) * self.n_classes
 
     @property
     def size(self) -> int:
@@ -121,12 +122,12 @@ class MomentSummation:
         n_features = self.study.learning.features
         return n_features * (n_features + 1) // 2 + self.n_classes * (n_features + 1)
 
-    def layout(self, total: int, participants: int) -> Layout:
+    def layout(self, totals: Totals, participants: int) -> Layout:
         """The moments, in a field wide enough for any sum."""
         return Layout(((MOMENT_FIELD, self.size),))
 
     def open(
-        self, vector: Vector, total: int, survivors: list[str], participants: int
+        self, vector: Vector, totals: Totals, survivors: list[str], participants: int
     ) -> MomentTotal:
         """The totals, if cells can have them."""
         values = from_elements(vector[0], MOMENT_FIELD)
@@ -142,18 +143,19 @@ class MomentSummation:
 
 @dataclass(frozen=True)
 class MomentContribution:
-    """A site's moments; `make` adds them up when the upload is due."""
+    """A site's cells by class; `make` adds up their moments when the upload is due, given the
+    totals of all sites."""
 
     summation: MomentSummation
-    make: Callable[[], Moments]
-    announced = 0
+    announced: Totals
+    make: Callable[[Totals], Moments]
 
     def draw(self, place: int, randomness: Randomness) -> None:
         """Totals need no labels."""
 
-    def vector(self, drawn: None, total: int, participants: int) -> Vector:
+    def vector(self, drawn: None, totals: Totals, participants: int) -> Vector:
         """The moments as elements of the field."""
-        return [to_elements(self.make().packed(), MOMENT_FIELD)]
+        return [to_elements(self.make(totals).packed(), MOMENT_FIELD)]
 
 
 class MatchNews(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
