@@ -26,9 +26,9 @@ import numpy as np
 from fedhull.disc.points import as_ball_points, check_curvature
 from fedhull.disc.rim import square_norm, two_product
 from fedhull.errors import InvalidInput
+from fedhull.learn.waves import fill_busemann, fill_waves
 
-# So many features are worked out at once: their temporary arrays stay in the processor's cache.
-_AT_ONCE = 1 << 16
+Sides = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class Horocycles(NamedTuple):
@@ -64,16 +64,9 @@ def draw_horocycles(
 
 def horocycle_features(points: Any, drawn: Horocycles, curvature: float) -> np.ndarray:
     """cos(λ·B_ω(x) + b), shape (n, D), for points (n, d)."""
-    k = check_curvature(curvature)
-    x, gap = as_ball_points(points, k)
-    features = np.empty((len(x), len(drawn.phases)))
-    rows = max(1, _AT_ONCE // len(drawn.phases))
-    for begin in range(0, len(x), rows):
-        part = slice(begin, begin + rows)
-        chunk = _busemann(x[part], gap[part], drawn.directions, k)
-        chunk *= drawn.frequencies
-        chunk += drawn.phases
-        np.cos(chunk, out=features[part])
+    parts = _in_two_floats(points, drawn.directions, check_curvature(curvature))
+    features = np.empty((len(parts[0]), len(drawn.phases)))
+    fill_waves(*parts, drawn.frequencies, drawn.phases, features)
     return features
 
 
@@ -84,30 +77,29 @@ def busemann(points: Any, directions: Any, curvature: float = 1.0) -> np.ndarray
     >>> busemann([[0.5, 0.0]], [[1.0, 0.0], [-1.0, 0.0]]) / np.log(3.0)
     array([[ 1., -1.]])
     """
-    k = check_curvature(curvature)
+    ways = np.asarray(directions, dtype=np.float64)
+    parts = _in_two_floats(points, ways, check_curvature(curvature))
+    found = np.empty((len(parts[0]), len(ways)))
+    fill_busemann(*parts, found)
+    return found
+
+
+def _in_two_floats(points: Any, directions: np.ndarray, k: float) -> Sides:
+    """√k·x and what that leaves out, both (n, d), the gap 1−k‖x‖² (n,), ω and what its floats have
+    too much, both (d, D). Near ω the difference √k·x−ω cancels, so both sides need a second float.
+    """
     x, gap = as_ball_points(points, k)
-    return _busemann(x, gap, np.asarray(directions, dtype=np.float64), k)
-
-
-def _busemann(x: np.ndarray, gap: np.ndarray, directions: np.ndarray, k: float) -> np.ndarray:
-    """log(gap / ‖√k·x−ω‖²). Near ω the difference cancels, so both sides carry a second float."""
-    scaled, scaled_rest = _times_root(x, k)
     # ω is the direction at length one: (1 − δ/2)·direction, δ being what its square has too much
     square, error = square_norm(directions)
     rest = directions * (0.5 * ((square - 1.0) + error))[:, None]
-    total = np.zeros((len(x), len(directions)))
-    away = np.empty_like(total)
-    for axis in range(x.shape[1]):
-        np.subtract.outer(scaled[:, axis], directions[:, axis], out=away)
-        away += rest[:, axis]
-        if k != 1.0:
-            away += scaled_rest[:, axis, None]
-        away *= away
-        total += away
-    # ‖√k·x−ω‖ ≥ 1−√k‖x‖ ≥ gap/2 is true of all points and keeps the quotient finite
-    np.maximum(total, (0.25 * gap * gap)[:, None], out=total)
-    np.divide(gap[:, None], total, out=total)
-    return np.log(total, out=total)
+    scaled, scaled_rest = _times_root(np.ascontiguousarray(x), k)
+    return (
+        scaled,
+        scaled_rest,
+        gap,
+        np.ascontiguousarray(directions.T),
+        np.ascontiguousarray(rest.T),
+    )
 
 
 def _times_root(x: np.ndarray, k: float) -> tuple[np.ndarray, np.ndarray]:

@@ -12,12 +12,10 @@ from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.learn.content import Content, Table, check_shape, shared
 from fedhull.learn.horocycles import Horocycles, draw_horocycles, horocycle_features
-from fedhull.learn.moments import BITS, Moments
+from fedhull.learn.moments import AT_ONCE, BITS, Moments
 
 # No class is less probable than this, before probabilities are made to add up to one.
 _LEAST = 1e-3
-# Points are made into features so many at a time: memory does not grow with their number.
-_AT_ONCE = 1 << 14
 
 
 class MomentContent(Content, tag="moments"):
@@ -163,8 +161,8 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_curvature(self.curvature)
         drawn, of_class = self._drawn(), np.searchsorted(self.classes_, y)
         total = Moments.none(self.n_features, len(self.classes_))
-        for begin in range(0, len(x), _AT_ONCE):
-            part = slice(begin, begin + _AT_ONCE)
+        for begin in range(0, len(x), AT_ONCE):
+            part = slice(begin, begin + AT_ONCE)
             features = horocycle_features(x[part], drawn, self.curvature)
             total += Moments.of(features, of_class[part], len(self.classes_))
         return total
@@ -181,7 +179,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "coef_")
         X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
         drawn, scores = self._drawn(), np.empty((len(X), len(self.classes_)))
-        for begin in range(0, len(X), _AT_ONCE):
-            part = slice(begin, begin + _AT_ONCE)
+        for begin in range(0, len(X), AT_ONCE):
+            part = slice(begin, begin + AT_ONCE)
             scores[part] = horocycle_features(X[part], drawn, self.curvature) @ self.coef_
         return scores

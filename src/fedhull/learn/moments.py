@@ -19,8 +19,9 @@ from fedhull.errors import InvalidInput
 
 MOST_CELLS = (1 << 28) - 1
 BITS = 16
-# Rows of features that are multiplied at once; any number up to 2²¹ gives the same sums.
-AT_ONCE = 1 << 14
+# Rows of features that are multiplied at once: few enough for the processor's cache. Any number up
+# to 2²¹ gives the same sums.
+AT_ONCE = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,11 @@ class Moments:
         ([[0.5, 0.375], [0.375, 1.0625]], [1, 1])
         """
         total = cls.none(features.shape[1], n_classes)
+        space = np.empty((min(len(features), AT_ONCE), features.shape[1]))
         for begin in range(0, len(features), AT_ONCE):
             part = slice(begin, begin + AT_ONCE)
-            rounded = np.rint(np.ldexp(features[part], BITS))
+            rounded = space[: len(features[part])]
+            np.rint(np.multiply(features[part], 2.0**BITS, out=rounded), out=rounded)
             member = (classes[part] == np.arange(n_classes)[:, None]).astype(np.float64)
             total += cls(
                 (rounded.T @ rounded).astype(np.int64),
