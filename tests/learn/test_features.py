@@ -160,6 +160,15 @@ def test_many_points_are_worked_out_in_parts_that_do_not_show():
     assert (model.transform(x)[1234:1240] == model.transform(x[1234:1240])).all()
 
 
+@given(seeds, curvatures, st.sampled_from([0.01, 1.0, 30.0, 1e4, 1e6, 1e12]))
+def test_features_are_cosines_of_horocycles_whatever_the_frequency(seed, k, scale):
+    rng = np.random.default_rng(seed)
+    x = np.concatenate((0.9 * unit(rng, 5, 2) / np.sqrt(k), at_the_rim(unit(rng, 5, 2), k)))
+    model = HorocycleFeatures(20, scales=(scale,), curvature=k, seed=seed).fit(x)
+    expected = np.cos(model.frequencies_ * busemann(x, model.directions_, k) + model.phases_)
+    np.testing.assert_allclose(model.transform(x), expected, rtol=0.0, atol=3e-16)
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

@@ -94,6 +94,19 @@ def test_separable_classes_are_learned_and_probabilities_are_probabilities():
     assert (model.classes_[probabilities.argmax(axis=1)] == model.predict(x)).all()
 
 
+@pytest.mark.parametrize("width", [0.1, 0.2, 0.3])
+def test_probabilities_are_about_as_certain_as_they_are_right(width):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 6000)
+    angle = 2 * np.pi * y / 3
+    centres = 0.4 * np.column_stack((np.cos(angle), np.sin(angle)))
+    x = fedhull.exp_map(centres, width * rng.standard_normal((6000, 2)))
+    model = MomentClassifier().fit(x[:3000], y[:3000])
+    certain = model.predict_proba(x[3000:]).max(axis=1)
+    right = model.predict(x[3000:]) == y[3000:]
+    assert abs(certain.mean() - right.mean()) < 0.06
+
+
 def test_sums_of_as_many_cells_as_allowed_stay_in_the_range_that_the_field_has():
     assert 2 * (MOST_CELLS << 2 * BITS) + 1 <= 2**61 - 1
     full = Moments.of(np.ones((3, 2)), np.zeros(3, dtype=int), 1)

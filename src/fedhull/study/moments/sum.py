@@ -10,16 +10,19 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
+import numpy as np
 
 from fedhull.codes.field import Field
 from fedhull.codes.signed import from_elements, to_elements
 from fedhull.errors import BadMessage, InvalidInput, UnknownLabelSum
+from fedhull.learn.extent import Extent
 from fedhull.learn.moments import MOST_CELLS, Moments
 from fedhull.protocol.keys import Randomness, digest
 from fedhull.protocol.layout import Layout, Vector
 from fedhull.protocol.summation import Totals
 from fedhull.study.classes.pseudonym import Pseudonym
 from fedhull.study.classes.slots import SlotSums, SlotTotal
+from fedhull.study.moments.holdings import extent_of
 from fedhull.study.study import Study
 
 # Moments of fewer than 2²⁸ cells lie between −2⁶⁰ and 2⁶⁰ (learn/moments.py).
@@ -90,9 +93,10 @@ class MatchContribution:
 
 @dataclass(frozen=True, repr=False)
 class MomentTotal:
-    """What the server learns from the second sum, and who is in it."""
+    """What the server learns from the second sum, how far that goes, and who is in it."""
 
     moments: Moments
+    extent: Extent
     survivors: list[str]
 
 
@@ -116,29 +120,25 @@ class MomentSummation:
         """The cells of each class: what of it may leave depends on how many there are in all."""
         return (MOST_CELLS // len(self.study.clients),) * self.n_classes
 
-    @property
-    def size(self) -> int:
-        """How many numbers the moments are."""
-        n_features = self.study.learning.features
-        return n_features * (n_features + 1) // 2 + self.n_classes * (n_features + 1)
-
     def layout(self, totals: Totals, participants: int) -> Layout:
-        """The moments, in a field wide enough for any sum."""
-        return Layout(((MOMENT_FIELD, self.size),))
+        """As many numbers as may be known of so many cells, in a field wide enough for any sum."""
+        return Layout(((MOMENT_FIELD, extent_of(self.study, totals).size),))
 
     def open(
         self, vector: Vector, totals: Totals, survivors: list[str], participants: int
     ) -> MomentTotal:
         """The totals, if cells can have them."""
-        values = from_elements(vector[0], MOMENT_FIELD)
-        moments = Moments.unpacked(values, self.study.learning.features, self.n_classes)
+        extent = extent_of(self.study, totals)
+        moments = Moments.unpacked(from_elements(vector[0], MOMENT_FIELD), extent)
         try:
-            moments.check()
+            if (moments.counts > np.array(totals)).any():
+                raise InvalidInput("there are more cells than sites have announced")
+            moments.check(extent)
         except InvalidInput as problem:
             raise UnknownLabelSum(
                 f"the sum is not one of moments, so some site has sent something else: {problem}"
             ) from None
-        return MomentTotal(moments, survivors)
+        return MomentTotal(moments, extent, survivors)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,8 @@ class MomentContribution:
 
     def vector(self, drawn: None, totals: Totals, participants: int) -> Vector:
         """The moments as elements of the field."""
-        return [to_elements(self.make(totals).packed(), MOMENT_FIELD)]
+        extent = extent_of(self.summation.study, totals)
+        return [to_elements(self.make(totals).packed(extent), MOMENT_FIELD)]
 
 
 class MatchNews(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
