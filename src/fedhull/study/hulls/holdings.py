@@ -11,7 +11,7 @@ from fedhull.disc.epsilon_hull import epsilon_hull
 from fedhull.disc.points import as_ball_points
 from fedhull.errors import InvalidInput
 from fedhull.learn.guard import Guarded
-from fedhull.learn.sketch import class_sketch
+from fedhull.learn.sketch import slot_sketch
 from fedhull.study.study import Study
 
 
@@ -247,7 +247,7 @@ def prepare(
 
 def _sketch(study: Study, cells: np.ndarray) -> list[int]:
     """How many cells there are, and their sketch."""
-    sums = class_sketch(cells, study.geometry.curvature, study.learning.seed)
+    sums = slot_sketch(cells, study.geometry.curvature, study.learning.seed)
     return [len(cells), *sums.tolist()]
 
 
