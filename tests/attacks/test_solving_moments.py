@@ -204,6 +204,7 @@ def solved_totals(truth, n_features, starts):
 
 @pytest.mark.parametrize("n_features", [16, 32])
 def test_totals_of_a_handful_of_cells_are_solved_from_random_starts(n_features):
+    # not always: with 32 features, the cells of seed 3 were not found from 20 starts
     rng = np.random.default_rng(10)
     truth = draw(rng, 5)
     assert solved_totals(truth, n_features, [draw(rng, 5) for _ in range(20)]) < 1e-3
