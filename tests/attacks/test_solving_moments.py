@@ -11,6 +11,7 @@ import pytest
 from scipy.optimize import least_squares, linear_sum_assignment
 
 import fedhull
+from fedhull.learn.extent import Extent
 from fedhull.learn.horocycles import draw_horocycles, horocycle_features
 from fedhull.learn.moments import BITS, Moments
 from fedhull.learn.sketch import class_sketch, from_fixed, sketch_waves, slot_sketch
@@ -215,6 +216,13 @@ def test_totals_of_a_dozen_cells_are_solved_from_a_start_nearby():
     truth = draw(rng, 12)
     near = [fedhull.exp_map(truth, 0.02 * rng.standard_normal((12, 2))) for _ in range(3)]
     assert solved_totals(truth, 32, near) < 1e-3 < min(apart(x, truth).min() for x in near)
+
+
+@pytest.mark.parametrize("n", [20, 50, 100, 200, 400, 800])
+def test_within_the_extent_that_so_many_cells_allow_totals_determine_few_of_them(n):
+    rng = np.random.default_rng(n)
+    n_features = Extent.of([n], most=128, dimension=2).features
+    assert pinned(rng, n_features, n) <= 0.1
 
 
 @pytest.mark.parametrize("n_features", [16, 32, 64])
