@@ -144,19 +144,24 @@ class MomentSummation:
 @dataclass(frozen=True)
 class MomentContribution:
     """A site's cells by class; `make` adds up their moments when the upload is due, given the
-    totals of all sites."""
+    totals of all sites. With noise on top, the sum is `spoiled`."""
 
     summation: MomentSummation
     announced: Totals
     make: Callable[[Totals], Moments]
+    spoiled: bool = False
 
-    def draw(self, place: int, randomness: Randomness) -> None:
-        """Totals need no labels."""
+    def draw(self, place: int, randomness: Randomness) -> bytes | None:
+        """Totals need no labels; the key of the noise, if there is to be some."""
+        return randomness.token("noise in the sum") if self.spoiled else None
 
-    def vector(self, drawn: None, totals: Totals, participants: int) -> Vector:
+    def vector(self, drawn: bytes | None, totals: Totals, participants: int) -> Vector:
         """The moments as elements of the field."""
         extent = extent_of(self.summation.study, totals)
-        return [to_elements(self.make(totals).packed(extent), MOMENT_FIELD)]
+        vector = [to_elements(self.make(totals).packed(extent), MOMENT_FIELD)]
+        if drawn is None:
+            return vector
+        return self.summation.layout(totals, participants).add_mask(vector, drawn)
 
 
 class MatchNews(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
