@@ -7,8 +7,6 @@ shows what, and in what it asks for.
 import msgspec
 import numpy as np
 import pytest
-from fedhull.study.classes.pseudonym import open_entries
-from fedhull.study.classes.publication import _context, _Published, publish
 from parties import identity, make_clients, make_server, make_study, random_hulls
 from scipy import stats
 
@@ -18,6 +16,8 @@ from fedhull.protocol import messages as m
 from fedhull.protocol.drive import drive
 from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.shares import COUNT_PRIME
+from fedhull.study.classes.pseudonym import open_entries
+from fedhull.study.classes.publication import _context, _Published, publish
 from fedhull.study.counts import COUNTS, Counts
 from fedhull.study.hulls.coordinator import HullCoordinator
 from fedhull.study.hulls.holdings import prepare
@@ -59,7 +59,7 @@ class Study:
     def with_entries(self, change) -> bytes:
         """The publication with its entries changed: {place: entry} to {place: entry}."""
         published = msgspec.msgpack.decode(self.content, type=_Published)
-        changed = msgspec.structs.replace(published, classes=change(dict(published.entries)))
+        changed = msgspec.structs.replace(published, entries=change(dict(published.entries)))
         return msgspec.msgpack.encode(changed)
 
 
@@ -105,7 +105,7 @@ def test_what_a_site_is_shown_alone_tells_nothing_about_it(n):
     victim = next(iter(study.sites))
     learned = learn(study.study, study.total)
     learned.model.classes_ = np.roll(learned.model.classes_, 1)
-    wrong = publish(study.study, study.total, learned)
+    wrong = published_again(study, learned)
     _, counts = study.publish(lambda name: study.content if name == victim else wrong)
     assert (counts.correct, counts.tested) == (None, None)
     assert all(site.complaint is None for site in study.sites.values())

@@ -240,7 +240,7 @@ def test_a_wrong_share_of_the_total_is_corrected_and_its_sender_named():
             replies, failures = super().step(kind, messages, timeout)
             if kind == "announce":
                 _, message = m.decode_signed(replies[LIAR], study, clients[LIAR]._session)
-                message = msgspec.structs.replace(message, share=bytes(8))
+                message = msgspec.structs.replace(message, shares=bytes(8))
                 replies[LIAR] = m.encode_signed(message, LIAR, identity(LIAR))
             return replies, failures
 

@@ -176,6 +176,7 @@ class MomentCoordinator(Coordinator):
             survivors=total.survivors,
             model=model,
             match=None if matched is None else matched.match,
+            secrets={} if matched is None else matched.secrets,
             learning_seconds=self._seconds,
             counts=counts,
             record=record,
