@@ -35,6 +35,16 @@ class MomentHoldings(ClassHoldings):
         """How many points are not kept for testing."""
         return int((~self.test).sum())
 
+    @property
+    def cells_summed(self) -> int:
+        """How many of them are of classes that are not withheld."""
+        return int(self._taking_part.sum())
+
+    @property
+    def _taking_part(self) -> np.ndarray:
+        """Which points go into the sums."""
+        return ~self.test & (self.of_class < len(self.classes))
+
     def agreed_numbers(self, agreed: Sequence[str]) -> list[list[int]]:
         """The numbers of the agreed names that each of the site's classes stands for."""
         return [[agreed.index(n) for n in self.several.get(name, [name])] for name in self.classes]
@@ -42,8 +52,7 @@ class MomentHoldings(ClassHoldings):
     def moments(self, study: Study, numbers: Sequence[Sequence[int]], n_classes: int) -> Moments:
         """The moments of the cells that take part; numbers[i] are those of the site's class i. A
         cell of a class that stands for several is counted as a cell of each."""
-        taking_part = ~self.test & (self.of_class < len(self.classes))
-        x, of_class = self.x[taking_part], self.of_class[taking_part]
+        x, of_class = self.x[self._taking_part], self.of_class[self._taking_part]
         learning = study.learning
         drawn = draw_horocycles(learning.features, x.shape[1], SCALES, learning.seed)
         total = Moments.none(learning.features, n_classes)

@@ -28,11 +28,12 @@ _NOTHING = b"agreed names"
 
 class _Told(msgspec.Struct, frozen=True):
     """What a site has been told after the first sum: how many classes there are, which of them its
-    own are, and the digest of what was published."""
+    own are, and the digest of what was published. To that sum it had sent `size` numbers."""
 
     n_classes: int
     entries: list[Entry]
     basis: bytes
+    size: int = 0
 
 
 class _Checkpoint(msgspec.Struct, frozen=True):
@@ -104,8 +105,20 @@ class MomentSite(ClassSite):
         if news.n_classes > self.study.labels.classes * len(self.study.clients):
             raise BadMessage(f"the server says that there are {news.n_classes} classes")
         self._kept = pseudonym
-        self._told = _Told(news.n_classes, entries, digest(published))
+        size = MatchSummation(self.study).size(self.session.participants)
+        self._told = _Told(news.n_classes, entries, digest(published), size)
         return None
+
+    @property
+    def sizes(self) -> tuple[int | None, int | None]:
+        """How many numbers the site sent to the first sum and to the second, as far as there was
+        one and the site, which may have come late, remembers it."""
+        study, told = self.study, self._told
+        if told is None and not study.agreed:
+            return None, None
+        n_classes = len(study.agreed) if told is None else told.n_classes
+        second = MomentSummation(study, self._n_sums, n_classes).size
+        return None if told is None else told.size, second
 
     @property
     def receipt(self) -> bytes | None:
