@@ -32,7 +32,7 @@ def demo(
     """Run a whole study: four sites, six kinds of cells, one site drops out."""
     from fedhull.data.tree import make_tree
     from fedhull.learn.model import save_model
-    from fedhull.report.content import page_to_json
+    from fedhull.report.page_file import page_to_json
     from fedhull.simulation.simulate import simulate
 
     folder = output_folder(folder)

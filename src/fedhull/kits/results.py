@@ -12,8 +12,8 @@ from fedhull.errors import BadMessage, FedhullError, InvalidInput
 from fedhull.kits import consent
 from fedhull.kits.journal import JOURNAL
 from fedhull.kits.kit import STUDY, read_task
-from fedhull.report.content import AnyPage, page_from_json, page_to_json
 from fedhull.report.html import render
+from fedhull.report.page_file import AnyPage, page_from_json, page_to_json
 from fedhull.report.pages import site_page, with_own_points
 from fedhull.study.site import Site
 from fedhull.study.study import study_from_toml

@@ -13,7 +13,7 @@ from fedhull.protocol.summation import Totals
 from fedhull.study.classes.pseudonym import Entry, Pseudonym
 from fedhull.study.classes.publication import read_entries
 from fedhull.study.classes.site import ClassSite
-from fedhull.study.moments.holdings import MomentHoldings
+from fedhull.study.moments.holdings import MomentHoldings, extent_of
 from fedhull.study.moments.sum import (
     MatchContribution,
     MatchNews,
@@ -29,11 +29,13 @@ _NOTHING = b"agreed names"
 
 class _Told(msgspec.Struct, frozen=True):
     """What a site has been told after the first sum: how many classes there are, which of them its
-    own are, and the digest of what was published; what is wrong with it, if something is."""
+    own are, and the digest of what was published. To that sum it had sent `size` numbers. And what
+    is wrong with what it was told, if something is."""
 
     n_classes: int
     entries: list[Entry]
     basis: bytes
+    size: int = 0
     objection: str = ""
 
 
@@ -127,6 +129,7 @@ class MomentSite(ClassSite):
 
     def _read(self, news: MatchNews, pseudonym: Pseudonym, basis: bytes) -> _Told:
         """What the news says of the site's classes, or what is wrong with that."""
+        size = MatchSummation(self.study).size(self.session.participants)
         try:
             entries = read_entries(self.study, news.entries, pseudonym, news.bound_to)
             numbers = {entry.number for entry in entries}
@@ -135,12 +138,20 @@ class MomentSite(ClassSite):
         except FedhullError as problem:
             # any classes will do for numbers that noise is added to
             anything = [Entry(i % news.n_classes, None, 0) for i in range(len(pseudonym.labels))]
-            return _Told(news.n_classes, anything, basis, f"{problem}")
-        return _Told(news.n_classes, entries, basis)
+            return _Told(news.n_classes, anything, basis, size, f"{problem}")
+        return _Told(news.n_classes, entries, basis, size)
 
     def _object(self) -> None:
         if self._told is not None and self._told.objection:
             self.complaint = BadMessage(self._told.objection)
+
+    @property
+    def sizes(self) -> tuple[int | None, int | None]:
+        """How many numbers the site sent to the first sum and to the second, as far as there was
+        one and the site, which may have come late, remembers it."""
+        told, totals = self._told, self.session.totals
+        second = extent_of(self.study, totals).size if totals else None
+        return None if told is None else told.size, second
 
     @property
     def receipt(self) -> bytes | None:

@@ -31,10 +31,12 @@ MOMENT_FIELD = Field(2**61 - 1)
 
 @dataclass(frozen=True, repr=False)
 class MatchTotal:
-    """What the server learns from the first sum, and who is in it."""
+    """What the server learns from the first sum, who is in it, and how many numbers each of them
+    has sent."""
 
     slots: SlotTotal
     survivors: list[str]
+    size: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,10 @@ class MatchSummation:
         """How secrets, counts and sketches travel."""
         return SlotSums(self.study)
 
+    def size(self, participants: int) -> int:
+        """How many numbers the slots of all participants take."""
+        return sum(length for _, length in self.slots.layout(participants))
+
     def layout(self, totals: Totals, participants: int) -> Layout:
         """Slots for all participants."""
         return Layout(self.slots.layout(participants))
@@ -68,7 +74,8 @@ class MatchSummation:
     ) -> MatchTotal:
         """What is said of each label, if every site has used labels of one place, its own."""
         slots = self.layout(totals, participants).to_ints(vector)
-        return MatchTotal(self.slots.decode(slots, len(survivors), participants), survivors)
+        found = self.slots.decode(slots, len(survivors), participants)
+        return MatchTotal(found, survivors, self.size(participants))
 
 
 @dataclass(frozen=True)
