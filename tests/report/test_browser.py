@@ -9,8 +9,8 @@ import pytest
 from browser import Opened
 
 from fedhull import distance, make_tree, mobius_add, simulate
-from fedhull.report.content import page_from_json
 from fedhull.report.html import own_points, write_page
+from fedhull.report.page_file import page_from_json
 
 pytestmark = pytest.mark.slow
 

@@ -10,9 +10,10 @@ import pytest
 from browser import Opened
 
 from fedhull.report import encoder_words as words
-from fedhull.report.content import EncoderRound, page_from_json
+from fedhull.report.encoder_content import EncoderRound
 from fedhull.report.encoder_pages import _finite
 from fedhull.report.html import render, write_page
+from fedhull.report.page_file import page_from_json
 
 PARTICIPANTS = ["server", "lab-a"]
 THREAT_MODEL = (Path(__file__).parents[2] / "docs" / "threat-model.md").read_text()

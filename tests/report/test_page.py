@@ -18,15 +18,15 @@ from fedhull.errors import InvalidInput
 from fedhull.kits.results import write_report
 from fedhull.report import html
 from fedhull.report import hull_words as words
-from fedhull.report.content import (
-    AnyPage,
-    CoordinatorPage,
-    SimulationPage,
-    SitePage,
-    page_from_json,
-    page_to_json,
-)
+from fedhull.report.class_words import COLLUSION
 from fedhull.report.html import MODULES, own_points, render
+from fedhull.report.hull_content import CoordinatorPage, SimulationPage, SitePage
+from fedhull.report.moment_content import (
+    MomentCoordinatorPage,
+    MomentSimulationPage,
+    MomentSitePage,
+)
+from fedhull.report.page_file import AnyPage, page_from_json, page_to_json
 from fedhull.report.testing import count_tests, pool_tests
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -140,9 +140,9 @@ def test_a_page_survives_its_way_through_a_result_file(page):
 
 
 def test_only_a_sites_page_has_a_place_for_points():
-    fields = {cls: set(cls.__struct_fields__) for cls in (CoordinatorPage, SimulationPage)}
-    assert not any("points" in names for names in fields.values())
-    assert "points" in SitePage.__struct_fields__
+    others = (CoordinatorPage, SimulationPage, MomentCoordinatorPage, MomentSimulationPage)
+    assert not any("points" in page.__struct_fields__ for page in others)
+    assert all("points" in page.__struct_fields__ for page in (SitePage, MomentSitePage))
 
 
 def test_points_cannot_be_smuggled_into_the_coordinators_page(federated):
@@ -260,7 +260,7 @@ def test_what_is_not_protected_is_said_as_strongly_as_in_the_threat_model():
     assert "each known to within a bin" in plain
     assert words.SUM.format(threshold="t").removeprefix("the sum ") in plain
     assert "every site knows the order that assigns labels to sites" in plain
-    assert words.COLLUSION.format(sites="min(2t − n, t − 1)").rstrip(".") in plain
+    assert COLLUSION.format(sites="min(2t − n, t − 1)").rstrip(".") in plain
 
 
 THREAT_MODEL = (DOCS / "threat-model.md").read_text()
@@ -333,6 +333,9 @@ def test_every_kind_of_page_is_tagged():
         "coordinator",
         "site",
         "simulation",
+        "moment-coordinator",
+        "moment-site",
+        "moment-simulation",
         "encoder-coordinator",
         "encoder-site",
     }

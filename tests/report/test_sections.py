@@ -12,6 +12,7 @@ from fedhull.registry import Registry
 from fedhull.report import sections as module
 from fedhull.report.content import Bar, Section, Table
 from fedhull.report.html import render, write_page
+from fedhull.report.match_section import TITLE
 from fedhull.report.sections import SECTIONS, classes, sections, time
 
 HOSTILE = "<img src=x onerror='window.hacked = 1'></script><script>window.hacked = 1</script>"
@@ -77,15 +78,15 @@ def test_the_time_of_each_stage_is_a_section_of_fedhulls_own(page):
 
 
 def test_a_page_without_times_has_no_section_of_them(federated):
-    from fedhull.report.content import page_from_json
+    from fedhull.report.page_file import page_from_json
 
     content = json.loads((federated["lab-a"] / "result.json").read_text())["report"]
     titles = [section.title for section in sections(page_from_json(content, "it"))]
-    assert titles == ["What left, class by class"]
+    assert titles == ["What left, class by class", "Whose name went with whose"]
 
 
 def test_a_sites_page_says_class_by_class_what_left(federated):
-    from fedhull.report.content import page_from_json
+    from fedhull.report.page_file import page_from_json
 
     content = json.loads((federated["lab-a"] / "result.json").read_text())["report"]
     page = page_from_json(content, "it")
@@ -108,7 +109,7 @@ def test_the_coordinators_page_has_no_place_for_a_sites_classes(page):
 @pytest.mark.usefixtures("visitor")
 def test_sections_of_another_package_are_asked(page):
     made = {section.title: section for section in sections(page)}
-    assert list(made) == [f"Roster {HOSTILE}", *FAILING, "Time"]
+    assert list(made) == [f"Roster {HOSTILE}", *FAILING, TITLE, "Time"]
     assert made[f"Roster {HOSTILE}"].paragraphs[0] == f"{len(page.sites)} sites"
 
 
@@ -146,7 +147,7 @@ def test_sections_are_shown_as_text_after_fedhulls_own(chromium, page, folder):
     assert opened.run("document.images.length") == 0
     assert opened.run("document.querySelector('main').lastElementChild.id") == "more"
     titles = opened.run("[...document.querySelectorAll('#more h3')].map((h) => h.textContent)")
-    assert titles == [f"Roster {HOSTILE}", *FAILING, "Time"]
+    assert titles == [f"Roster {HOSTILE}", *FAILING, TITLE, "Time"]
     text = opened.run("document.querySelector('#more figure').textContent")
     # title, paragraph, column, a row for each site, name and text of a bar
     assert text.count(HOSTILE) == 5 + len(page.sites)

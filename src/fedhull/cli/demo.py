@@ -34,7 +34,7 @@ def demo(
     """Run a whole study, with hulls and with moments: four sites, one drops out."""
     from fedhull.data.tree import make_tree
     from fedhull.learn.model import save_model
-    from fedhull.report.content import page_to_json
+    from fedhull.report.page_file import page_to_json
 
     folder = output_folder(folder)
     prepare_kernels(quiet=json)

@@ -100,7 +100,7 @@ def simulate(
     from fedhull.data.files import read_curvature
     from fedhull.data.raw import embed_file, is_raw
     from fedhull.learn.model import save_model
-    from fedhull.report.content import page_to_json
+    from fedhull.report.page_file import page_to_json
     from fedhull.simulation.simulate import simulate as run
 
     prepare_kernels(quiet=json)

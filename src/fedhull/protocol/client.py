@@ -99,6 +99,11 @@ class ClientSession:
     def __repr__(self) -> str:
         return f"ClientSession(name={self.name!r}, state={self.state.value!r})"
 
+    @property
+    def participants(self) -> int:
+        """How many have dealt out shares, this client included."""
+        return len(self._received)
+
     def receive(self, raw: bytes) -> bytes | None:
         """Answer a message of the server's; a message that is refused changes nothing."""
         content_expected = self.state in _HANDLERS[m.Publish][0]

@@ -147,6 +147,11 @@ class ServerSession:
         """The session's number, which every message carries."""
         return self._session
 
+    @property
+    def number(self) -> int:
+        """Which of the study's sums this is, from 1."""
+        return self._summation.number
+
     def expects(self, name: str) -> bool:
         """Whether a reply of this client is asked for in this step."""
         return name in self._asked

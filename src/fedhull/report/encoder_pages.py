@@ -4,12 +4,8 @@ import math
 from typing import Any
 
 from fedhull.embed.autoencoder import AutoencoderEmbedder
-from fedhull.report.content import (
-    EncoderCoordinatorPage,
-    EncoderRound,
-    EncoderSitePage,
-    SiteLine,
-)
+from fedhull.report.content import SiteLine
+from fedhull.report.encoder_content import EncoderCoordinatorPage, EncoderRound, EncoderSitePage
 from fedhull.report.parts import (
     SERVER_CHECKS,
     SITE_CHECKS,

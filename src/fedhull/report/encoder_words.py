@@ -2,7 +2,8 @@
 
 from itertools import groupby
 
-from fedhull.report.content import EncoderPage, EncoderSitePage, Section, Table
+from fedhull.report.content import Section, Table
+from fedhull.report.encoder_content import EncoderPage, EncoderSitePage
 from fedhull.report.words import Figure, bytes_figure, count, dropouts, figure
 
 # Rows of the table under "Encoder studies" in docs/threat-model.md; a test compares them.

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedhull.disk import write_text
-from fedhull.report.content import AnyPage, OwnPoints
+from fedhull.report.class_content import OwnPoints
 from fedhull.report.narration import narrate
+from fedhull.report.page_file import AnyPage
 from fedhull.report.palette import PALETTE
 from fedhull.report.sections import sections
 

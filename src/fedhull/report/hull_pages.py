@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from fedhull.registry import name_of
-from fedhull.report.content import (
-    ClassRow,
+from fedhull.report.class_pages import coordinator_parts, outcome_parts, site_parts
+from fedhull.report.hull_content import (
     CoordinatorPage,
     Hull,
     SharedBin,
@@ -16,18 +15,8 @@ from fedhull.report.content import (
     Sums,
     around,
 )
-from fedhull.report.html import own_points
-from fedhull.report.parts import (
-    SERVER_CHECKS,
-    SITE_CHECKS,
-    agreement_parts,
-    passed,
-    site_lines,
-)
-from fedhull.report.regions import shown_model
-from fedhull.report.testing import count_tests
+from fedhull.report.parts import SERVER_CHECKS, SITE_CHECKS, passed, site_lines
 from fedhull.study.hulls.coordinator import HullOutcome
-from fedhull.study.hulls.holdings import HullHoldings
 from fedhull.study.hulls.site import HullSite
 from fedhull.study.study import Study
 
@@ -43,57 +32,55 @@ HULL_CHECKS = (
 def hull_coordinator_page(outcome: HullOutcome) -> CoordinatorPage:
     """What the coordinator may show."""
     return CoordinatorPage(
-        **outcome_parts(outcome),
+        **hull_outcome_parts(outcome),
+        **coordinator_parts(outcome),
         sites=site_lines(outcome.study, outcome.survivors, outcome.record),
         checks=passed(*SERVER_CHECKS, *HULL_CHECKS),
-        classes=outcome.names,
-        correct=outcome.counts.correct,
-        tested=outcome.counts.tested,
-        evaluators=len(outcome.counts.evaluators),
     )
 
 
 def hull_site_page(site: HullSite, bytes_up: int, bytes_down: int) -> SitePage:
     """What a site may show, its own points apart: they are read when the page is written."""
-    study, session, model = site.study, site.session, site.model
+    study, session = site.study, site.session
     numbers = sorted(site.numbers.tolist())
     number_of = {name: number for number, name in site.names.items()}
     own = list(zip(site.label_of_class, site.holdings.classes, site.holdings.hulls, strict=True))
     places = _numbered_places(study, site.label_of_class)
-    names = np.sort(model.classes_)
     return SitePage(
-        **study_parts(study, study.sums_for(session.totals[0])),
-        model=shown_model(model, study.geometry.curvature),
+        **site_parts(site, bytes_up, bytes_down),
+        # a site that comes late does not remember what was announced
+        **_bin_parts(study, study.sums_for(sum(session.totals))),
         hulls=[
             _hull(study, places, label, numbers.index(number_of[name]), bins)
             for label, name, bins in own
         ],
         sites=site_lines(study, session.survivors),
         checks=passed(*SITE_CHECKS, "This site uploaded once"),
-        classes=[str(name) for name in model.classes_],
-        name=site.name,
-        bytes_up=bytes_up,
-        bytes_down=bytes_down,
         points_held=site.holdings.points_held,
         points_guarded=site.holdings.points_guarded,
-        by_class=[
-            ClassRow(**msgspec.structs.asdict(line) | {"name": str(line.name)})
-            for line in site.holdings.lines
-        ],
-        correct=site.correct,
-        tested=site.tested,
-        testing=count_tests(
-            model, site.holdings.test_x, site.holdings.test_y.astype(names.dtype), names
-        )
-        if site.tested
-        else None,
     )
 
 
-def study_parts(study: Study, n_sums: int) -> dict[str, Any]:
-    """What every page says about the study itself."""
+def hull_outcome_parts(outcome: HullOutcome) -> dict[str, Any]:
+    """What every page with the coordinator's view says: nothing that the server does not know."""
+    study, total, learned = outcome.study, outcome.total, outcome.learned
+    columns = np.searchsorted(np.unique(learned.groups), learned.groups).tolist()
+    places = _numbered_places(study, learned.labels)
+    shown = [
+        _hull(study, places, label, column, total.hulls[label])
+        for label, column in zip(learned.labels, columns, strict=True)
+    ]
+    return (
+        outcome_parts(outcome)
+        | _bin_parts(study, total.n_sums)
+        | {"hulls": shown, "shared_bin": _fullest_bin(outcome, places)}
+    )
+
+
+def _bin_parts(study: Study, n_sums: int) -> dict[str, Any]:
+    """The disc, its bins, and how they travelled."""
     coding, geometry, learning = study.coding, study.geometry, study.learning
-    return agreement_parts(study) | {
+    return {
         "space": Space(
             epsilon=geometry.epsilon, radius=geometry.radius, curvature=geometry.curvature
         ),
@@ -118,34 +105,6 @@ def study_parts(study: Study, n_sums: int) -> dict[str, Any]:
             places_drawn=study.draws_places,
         ),
     }
-
-
-def outcome_parts(outcome: HullOutcome) -> dict[str, Any]:
-    """What every page with the coordinator's view says: nothing that the server does not know."""
-    study, total, learned = outcome.study, outcome.total, outcome.learned
-    columns = np.searchsorted(np.unique(learned.groups), learned.groups).tolist()
-    places = _numbered_places(study, learned.labels)
-    shown = [
-        _hull(study, places, label, column, total.hulls[label])
-        for label, column in zip(learned.labels, columns, strict=True)
-    ]
-    return study_parts(study, total.n_sums) | {
-        "model": shown_model(outcome.model, study.geometry.curvature),
-        "hulls": shown,
-        "shared_bin": _fullest_bin(outcome, places),
-        "bytes_up": max(outcome.record.bytes_up.values(), default=None),
-        "bytes_down": max(outcome.record.bytes_down.values(), default=None),
-        "seconds": outcome.seconds,
-    }
-
-
-def hull_page_with_points(page: SitePage, holdings: HullHoldings) -> SitePage:
-    """A site's page with the points of the site's classes that the model knows."""
-    column_of = {name: column for column, name in enumerate(page.classes)}
-    columns = np.array([column_of.get(str(name), -1) for name in holdings.classes])
-    columns = columns[holdings.of_class]
-    known = columns >= 0
-    return msgspec.structs.replace(page, points=own_points(holdings.x[known], columns[known]))
 
 
 def _numbered_places(study: Study, labels: list[int]) -> dict[int, int]:

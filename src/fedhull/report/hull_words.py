@@ -1,30 +1,29 @@
 """What a data-protection officer reads first on the page of a study of hulls, exactly as strong as
 the threat model says it."""
 
-from fedhull.report.content import AnyHullPage, CoordinatorPage, SimulationPage, SitePage
-from fedhull.report.words import Figure, bytes_figure, count, dropouts, figure
+from typing import Any
+
+from fedhull.report import class_words
+from fedhull.report.hull_content import AnyHullPage, CoordinatorPage, SimulationPage, SitePage
+from fedhull.report.words import Figure, bytes_figure, figure
 
 # Rows of the table "Who learns what" in docs/threat-model.md, in its words; a test compares them.
 SEEN = (
     "who takes part, when, message sizes",
-    "settings of the study",
+    class_words.SETTINGS,
     "the bins of each hull, and which hulls are one site's",
     "how many cells stand behind each hull, and eight sums over them (their sketch)",
 )
 SUM = "the sum of the label vectors of one set of ≥ {threshold} sites, which the server chooses"
-SEEN_IF_ONE_VANISHED = "that a site vanished"
+SEEN_IF_ONE_VANISHED = class_words.VANISHED
 HIDDEN = (
     "which site a hull belongs to",
     "which classes a named site holds",
-    "one site's upload, unmasked",
+    class_words.UPLOAD,
     "points that are not corners of a hull",
-    "how well the model does at one site",
+    class_words.ACCURACY_OF_ONE,
 )
-HIDDEN_IF_ONE_VANISHED = "the upload of a site that was given up as vanished"
-COLLUSION = (
-    "A server that colludes with {sites} or more of the sites can work out what another site "
-    "has sent."
-)
+HIDDEN_IF_ONE_VANISHED = class_words.UPLOAD_OF_VANISHED
 COLLUSION_BY_ORDER = (
     "A server that colludes with a site learns whose hull is whose: with this label code every "
     "site knows the order that assigns labels to sites."
@@ -32,8 +31,8 @@ COLLUSION_BY_ORDER = (
 UNPROTECTED = (
     "The hulls themselves. Corners are extreme, often rare, cells, or means of them, each known to "
     "within a bin. This is not differential privacy.",
-    "Several sessions over the same data. Each reveals a sum.",
-    "fedhull has not been audited.",
+    class_words.SESSIONS,
+    class_words.NOT_AUDITED,
 )
 OWN_RESULT = (
     "This page and result.json say which hulls are this site's. Showing them to the coordinator "
@@ -48,13 +47,7 @@ SMALL_COHORT = (
 _MUCH = 0.5
 
 
-def kicker(page: AnyHullPage) -> str:
-    """What kind of page this is."""
-    if isinstance(page, SitePage):
-        return f"Study report for {page.name}"
-    if isinstance(page, CoordinatorPage):
-        return "Study report for the coordinator"
-    return "Report of a simulated study"
+kicker = class_words.kicker
 
 
 def lead(page: AnyHullPage) -> str:
@@ -77,8 +70,9 @@ def lead(page: AnyHullPage) -> str:
 
 def figures(page: AnyHullPage) -> list[Figure]:
     """The numbers at the top: value, what it is, a note."""
-    sites = [] if isinstance(page, SitePage) else [_sites(page)]
-    return [*sites, _sent(page), _bins(page), *bytes_figure(page), _accuracy(page)]
+    sites = [] if isinstance(page, SitePage) else [class_words.sites_figure(page)]
+    accuracy = class_words.accuracy_figure(page)
+    return [*sites, _sent(page), _bins(page), *bytes_figure(page), accuracy]
 
 
 def seen(page: AnyHullPage) -> list[str]:
@@ -87,11 +81,7 @@ def seen(page: AnyHullPage) -> list[str]:
     lines.insert(2, SUM.format(threshold=page.threshold))
     if page.n_gone:
         lines.append(SEEN_IF_ONE_VANISHED)
-    if not isinstance(page, SimulationPage) and page.tested:
-        lines.append(
-            f"how well the model does, as the sum of the counts over ≥ {page.threshold} sites"
-        )
-    return lines
+    return lines + class_words.accuracy_seen(page)
 
 
 def hidden(page: AnyHullPage) -> list[str]:
@@ -103,22 +93,22 @@ def unprotected(page: AnyHullPage) -> list[str]:
     """What nobody should take to be protected."""
     cohort = [SMALL_COHORT] if page.n_in_sum == 2 else []
     own = [OWN_RESULT] if isinstance(page, SitePage) else []
-    return [*own, _collusion(page), *cohort, *UNPROTECTED]
+    collusion = class_words.collusion(page) if page.sums.places_drawn else COLLUSION_BY_ORDER
+    return [*own, collusion, *cohort, *UNPROTECTED]
 
 
-def _collusion(page: AnyHullPage) -> str:
-    if not page.sums.places_drawn:
-        return COLLUSION_BY_ORDER
-    sites = min(2 * page.threshold - len(page.sites), page.threshold - 1)
-    return COLLUSION.format(sites="one" if sites == 1 else sites)
-
-
-def _sites(page: AnyHullPage) -> Figure:
-    return figure(
-        f"{page.n_in_sum} of {len(page.sites)}",
-        "sites in the sum",
-        dropouts(page.n_gone, "before the sum"),
-    )
+def held(page: AnyHullPage) -> dict[str, Any] | None:
+    """What each site sent of what it holds, where whoever writes the page knows."""
+    if not isinstance(page, SimulationPage):
+        return None
+    return {
+        "title": "points sent, of those held",
+        "of_sites": [
+            f"{'none' if site.points_sent is None else f'{site.points_sent:,}'} of "
+            f"{site.points_held or 0:,}"
+            for site in page.sites
+        ],
+    }
 
 
 def _sent(page: AnyHullPage) -> Figure:
@@ -140,26 +130,3 @@ def _sent(page: AnyHullPage) -> Figure:
 def _bins(page: AnyHullPage) -> Figure:
     note = f"{page.space.quantizer.n_bins:,} bins within radius {page.space.radius:.6g}"
     return figure(f"ε = {page.space.epsilon:g}", "width of a bin", note)
-
-
-def _accuracy(page: AnyHullPage) -> Figure:
-    if isinstance(page, SimulationPage):
-        score = page.scores[0]
-        interval = f" ± {score.ci95:.1f}" if score.trials > 1 else ""
-        return figure(
-            f"{score.mean:.1f} %{interval}",
-            "of test points classified correctly",
-            count(score.trials, "trial"),
-        )
-    if not page.tested or page.correct is None:
-        return figure("not known", "accuracy", "a site did not answer, or no site held points out")
-    where = (
-        "that you held out"
-        if isinstance(page, SitePage)
-        else f"held out by {page.evaluators} sites; only the sum is known"
-    )
-    return figure(
-        f"{100 * page.correct / page.tested:.1f} %",
-        "classified correctly",
-        f"{page.correct:,} of {page.tested:,} points {where}",
-    )

@@ -5,14 +5,19 @@ from typing import Any
 
 import msgspec
 
-from fedhull.report import encoder_words, hull_words
-from fedhull.report.content import AnyHullPage, EncoderPage, HullPage, Page
+from fedhull.report import encoder_words, hull_words, moment_words
+from fedhull.report.class_content import ClassPage, ClassSimulationPage
+from fedhull.report.content import Page
+from fedhull.report.encoder_content import EncoderPage
+from fedhull.report.hull_content import AnyHullPage, HullPage
+from fedhull.report.moment_content import AnyMomentPage, MomentPage
+from fedhull.report.moment_steps import moment_steps
 from fedhull.report.steps import steps
 from fedhull.report.words import DESCRIPTIONS
 
 
 @singledispatch
-def narrate(page: Page) -> dict[str, Any]:
+def narrate(page: Any) -> dict[str, Any]:
     """What is added to the content of a page before it is shown."""
     raise TypeError(f"there are no words for a {type(page).__name__}")
 
@@ -20,24 +25,28 @@ def narrate(page: Page) -> dict[str, Any]:
 @narrate.register(HullPage)
 def _(page: AnyHullPage) -> dict[str, Any]:
     quantizer = page.space.quantizer
-    added = _summary(page, hull_words) | {
+    added = _of_classes(page, hull_words) | {
         "space": msgspec.to_builtins(page.space)
         | {"angles": quantizer.n_angles, "rings": quantizer.n_rings},
         "hulls": [],
         "steps": steps(page),
-        "results": "How good it is",
-        "cards": [],
     }
     for hull in msgspec.to_builtins(page.hulls):
         # numbers of bins may be too large for JavaScript's, rings and sectors are not
         rings, sectors = quantizer.ring_and_sector(hull.pop("bins"))
         added["hulls"].append(hull | {"rings": rings.tolist(), "sectors": sectors.tolist()})
-    if scores := getattr(page, "scores", None):
-        added["scores"] = [
-            msgspec.to_builtins(score) | {"name": DESCRIPTIONS.get(score.name, score.name)}
-            for score in scores
-        ]
     return added
+
+
+@narrate.register(MomentPage)
+def _(page: AnyMomentPage) -> dict[str, Any]:
+    learn = page.moments.learn
+    return _of_classes(page, moment_words) | {
+        "hulls": [],
+        "steps": moment_steps(page),
+        # what the picture of masked sums writes below it
+        "sums": {"n_sums": learn.numbers, "modulus": f"2^{learn.bits} − 1"},
+    }
 
 
 @narrate.register
@@ -50,3 +59,14 @@ def _summary(page: Page, words: Any) -> dict[str, Any]:
     """What stands at the top of every page, in the words of one kind of study."""
     parts = ("kicker", "lead", "figures", "seen", "hidden", "unprotected")
     return {part: getattr(words, part)(page) for part in parts}
+
+
+def _of_classes(page: ClassPage, words: Any) -> dict[str, Any]:
+    """What pages of hulls and of moments add alike."""
+    added = {"results": "How good it is", "cards": [], "held": words.held(page)}
+    if isinstance(page, ClassSimulationPage):
+        added["scores"] = [
+            msgspec.to_builtins(score) | {"name": DESCRIPTIONS.get(score.name, score.name)}
+            for score in page.scores
+        ]
+    return _summary(page, words) | added

@@ -3,17 +3,18 @@
 from functools import singledispatch
 from typing import Any
 
-from fedhull.report.content import AnyPage, SitePage
+from fedhull.report.class_content import ClassSitePage
+from fedhull.report.class_pages import page_with_points
 from fedhull.report.encoder_pages import encoder_coordinator_page, encoder_site_page
-from fedhull.report.hull_pages import (
-    hull_coordinator_page,
-    hull_page_with_points,
-    hull_site_page,
-)
+from fedhull.report.hull_pages import hull_coordinator_page, hull_site_page
+from fedhull.report.moment_pages import moment_coordinator_page, moment_site_page
+from fedhull.report.page_file import AnyPage
 from fedhull.study.encoder.coordinator import EncoderOutcome
 from fedhull.study.encoder.site import EncoderSite
 from fedhull.study.hulls.coordinator import HullOutcome
 from fedhull.study.hulls.site import HullSite
+from fedhull.study.moments.coordinator import MomentOutcome
+from fedhull.study.moments.site import MomentSite
 
 
 @singledispatch
@@ -35,11 +36,13 @@ def with_own_points(page: Any, holdings: Any) -> Any:
 
 
 coordinator_page.register(HullOutcome, hull_coordinator_page)
+coordinator_page.register(MomentOutcome, moment_coordinator_page)
 coordinator_page.register(EncoderOutcome, encoder_coordinator_page)
 site_page.register(HullSite, hull_site_page)
+site_page.register(MomentSite, moment_site_page)
 site_page.register(EncoderSite, encoder_site_page)
 
 
 @with_own_points.register
-def _(page: SitePage, holdings: Any) -> SitePage:
-    return page if holdings is None else hull_page_with_points(page, holdings)
+def _(page: ClassSitePage, holdings: Any) -> ClassSitePage:
+    return page if holdings is None else page_with_points(page, holdings)

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from fedhull.learn.horocycles import draw_horocycles
 from fedhull.learn.model import model_to_json
 
 # The script computes with these itself, at any magnification; of others it gets a picture.
-COMPUTED = ("lorentz", "poincare-svm", "euclidean-svm")
+COMPUTED = ("lorentz", "poincare-svm", "euclidean-svm", "moments")
 _SIZE = 256
 
 
@@ -17,7 +18,7 @@ def shown_model(model: Any, curvature: float) -> dict[str, Any]:
     point of a grid over the disc."""
     content = model_to_json(model)
     if content["kind"] in COMPUTED:
-        return content
+        return _with_waves(content) if content["kind"] == "moments" else content
     side = (np.arange(_SIZE) + 0.5) / _SIZE * 2.0 - 1.0
     x, y = np.meshgrid(side, side)
     inside = x**2 + y**2 < 1.0
@@ -30,4 +31,18 @@ def shown_model(model: Any, curvature: float) -> dict[str, Any]:
         "classes": content["classes"],
         "size": _SIZE,
         "columns": base64.b64encode(column.tobytes()).decode(),
+    }
+
+
+def _with_waves(content: dict[str, Any]) -> dict[str, Any]:
+    """Features spelled out, so that the script need not draw them from their seed."""
+    scales, seed = tuple(content["scales"]), content["seed"]
+    drawn = draw_horocycles(len(content["coef"]), content["dimension"], scales, seed)
+    return {
+        "kind": content["kind"],
+        "classes": content["classes"],
+        "coef": content["coef"],
+        "directions": drawn.directions.tolist(),
+        "frequencies": drawn.frequencies.tolist(),
+        "phases": drawn.phases.tolist(),
     }

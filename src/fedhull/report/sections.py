@@ -10,7 +10,12 @@ from collections.abc import Callable
 import msgspec
 
 from fedhull.registry import Registry
-from fedhull.report.content import AnyPage, Bar, Section, SitePage, Table
+from fedhull.report.class_content import ClassSitePage
+from fedhull.report.content import Bar, Section, Table
+from fedhull.report.hull_content import SitePage
+from fedhull.report.moment_content import MomentSitePage
+from fedhull.report.moment_words import no_position
+from fedhull.report.page_file import AnyPage
 
 SECTIONS: Registry[Callable[[AnyPage], Section | None]] = Registry("section", "fedhull.sections")
 
@@ -35,28 +40,52 @@ def time(page: AnyPage) -> Section | None:
 
 def classes(page: AnyPage) -> Section | None:
     """What left a site, class by class."""
-    if not isinstance(page, SitePage) or not page.by_class:
+    if not isinstance(page, ClassSitePage) or not page.by_class:
         return None
+    if isinstance(page, MomentSitePage):
+        words, columns = _summed(page), {
+            "cells": "cells", "tested": "kept for testing", "smallest": "in the sums",
+        }  # fmt: skip
+    else:
+        assert isinstance(page, SitePage)
+        words, columns = _sent(page), {
+            "cells": "cells", "tested": "kept for testing", "guarded": "left out",
+            "groups": "groups", "corners": "corners that left", "smallest": "smallest group",
+        }  # fmt: skip
+    withheld = [row for row in page.by_class if row.withheld]
+    return Section(
+        title="What left, class by class",
+        paragraphs=[
+            words,
+            *(f"{row.name} was withheld, because it {row.withheld}." for row in withheld),
+        ],
+        table=Table(
+            columns=["class", *columns.values()],
+            rows=[
+                [row.name, *(f"{getattr(row, name):,}" for name in columns)]
+                for row in page.by_class
+                if not row.withheld
+            ],
+        ),
+    )
+
+
+def _sent(page: SitePage) -> str:
     sent = [row for row in page.by_class if not row.withheld]
     smallest = min((row.smallest for row in sent), default=0)
-    words = [
-        f"No cell's position left; everything sent is the mean of at least {smallest} cells."
-        if smallest > 1
-        else f"{sum(row.single for row in sent):,} cells left with their own position, each to "
-        f"within a bin.",
-        *(f"{row.name} was withheld, because it {row.withheld}." for row in page.by_class
-          if row.withheld),
-    ]  # fmt: skip
-    table = Table(
-        columns=["class", "cells", "kept for testing", "left out", "groups", "corners that left",
-                 "smallest group"],
-        rows=[
-            [row.name, *(f"{n:,}" for n in (row.cells, row.tested, row.guarded, row.groups,
-                                            row.corners, row.smallest))]
-            for row in sent
-        ],
-    )  # fmt: skip
-    return Section(title="What left, class by class", paragraphs=words, table=table)
+    if smallest > 1:
+        return f"No cell's position left; everything sent is the mean of at least {smallest} cells."
+    single = sum(row.single for row in sent)
+    return f"{single:,} cells left with their own position, each to within a bin."
+
+
+def _summed(page: MomentSitePage) -> str:
+    features = page.moments.features
+    sketch = "" if page.agreed else "a count and a sketch of eight numbers, and "
+    return (
+        f"Of each class left {sketch}sums of {features:,} features over its cells, which only "
+        f"their total over all sites shows.{no_position(page)}"
+    )
 
 
 def _section(name: str, page: AnyPage) -> Section | None:

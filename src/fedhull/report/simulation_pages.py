@@ -1,62 +1,127 @@
 """The report page of a simulation: the coordinator's view, and what only a simulation knows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import msgspec
 
-from fedhull.report.content import Check, Score, SimulationPage, SiteLine, Testing, Tradeoff
-from fedhull.report.hull_pages import HULL_CHECKS, outcome_parts
+from fedhull.report.class_content import Score, Testing
+from fedhull.report.class_pages import match_map
+from fedhull.report.content import Check, SiteLine
+from fedhull.report.hull_content import SimulationPage, Tradeoff
+from fedhull.report.hull_pages import HULL_CHECKS, hull_outcome_parts
+from fedhull.report.moment_content import MomentSimulationPage
+from fedhull.report.moment_pages import moment_checks, moment_outcome_parts
 from fedhull.report.parts import SERVER_CHECKS, passed, site_lines
+from fedhull.study.classes.outcome import ClassOutcome
 from fedhull.study.hulls.coordinator import HullOutcome
-from fedhull.study.hulls.holdings import HullHoldings
+from fedhull.study.moments.coordinator import MomentOutcome
+
+AnySimulationPage = SimulationPage | MomentSimulationPage
 
 
-def simulation_page(
-    outcome: HullOutcome,
-    *,
-    title: str,
-    holdings: Mapping[str, HullHoldings],
-    classes: Sequence[Any],
-    seconds: dict[str, float],
-    accuracy: Mapping[str, Mapping[str, Any]],
-    testing: Testing,
-    tradeoff: list[Tradeoff],
-    grouping_correct: float,
-    decoded_exactly: bool,
-) -> SimulationPage:
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Simulated:
+    """What only a simulation knows: its sites, what the numbered classes were found to be, and the
+    scores of all trials."""
+
+    title: str
+    sites: Mapping[str, Any]
+    names: Mapping[int, Any]
+    classes: list[str]
+    seconds: dict[str, float]
+    accuracy: Mapping[str, Mapping[str, Any]]
+    testing: Testing
+    tradeoff: list[Tradeoff]
+    grouping_correct: float
+    decoded_exactly: bool
+
+
+@singledispatch
+def simulation_page(outcome: Any, simulated: Simulated) -> AnySimulationPage:
     """The outcome of one trial, what each site held in it, and the scores of all trials."""
-    in_sum = [holdings[name] for name in outcome.survivors]
+    raise TypeError(f"there is no page for a simulated {type(outcome).__name__}")
+
+
+@simulation_page.register
+def _(outcome: HullOutcome, simulated: Simulated) -> SimulationPage:
+    holdings = {name: site.holdings for name, site in simulated.sites.items()}
     lines = site_lines(outcome.study, outcome.survivors, outcome.record)
     return SimulationPage(
-        **outcome_parts(outcome) | {"title": title, "seconds": seconds},
-        sites=[_counted(line, holdings[line.name]) for line in lines],
+        **hull_outcome_parts(outcome) | _known(outcome, simulated),
+        sites=[
+            _counted(
+                line,
+                points_guarded=holdings[line.name].points_guarded,
+                points_sent=holdings[line.name].points_sent if line.taking_part else None,
+                points_held=holdings[line.name].points_held,
+            )
+            for line in lines
+        ],
         checks=[
-            Check(words="The server's hulls equal the sites', bin for bin", passed=decoded_exactly),
             Check(
-                words=f"Hulls in the right class: {grouping_correct:.1%}",
-                passed=grouping_correct == 1.0,
+                words="The server's hulls equal the sites', bin for bin",
+                passed=simulated.decoded_exactly,
             ),
+            _matched(simulated, "Hulls in the right class"),
             *passed(*SERVER_CHECKS, *HULL_CHECKS),
         ],
-        classes=[str(name) for name in classes],
-        points_total=sum(held.points_held for held in in_sum),
-        points_guarded=sum(held.points_guarded for held in in_sum),
-        scores=[
-            Score(name=name, mean=s["mean"], ci95=s["ci95"], trials=len(s["trials"]))
-            for name, s in accuracy.items()
+        points_guarded=sum(holdings[name].points_guarded for name in outcome.survivors),
+        tradeoff=simulated.tradeoff,
+    )
+
+
+@simulation_page.register
+def _(outcome: MomentOutcome, simulated: Simulated) -> MomentSimulationPage:
+    parts = moment_outcome_parts(outcome) | _known(outcome, simulated)
+    holdings = {name: site.holdings for name, site in simulated.sites.items()}
+    parts["sites"] = [
+        _counted(
+            line,
+            points_held=holdings[line.name].points_held,
+            cells_summed=holdings[line.name].cells_summed if line.taking_part else None,
+        )
+        for line in parts["sites"]
+    ]
+    matched = () if outcome.study.agreed else (_matched(simulated, "Classes matched rightly"),)
+    return MomentSimulationPage(
+        **parts,
+        checks=[
+            Check(
+                words="The server's totals are the sums of the sites' own, to the last bit",
+                passed=simulated.decoded_exactly,
+            ),
+            *matched,
+            *passed(*moment_checks(outcome.study)),
         ],
-        testing=testing,
-        grouping_correct=grouping_correct,
-        tradeoff=tradeoff,
     )
 
 
-def _counted(line: SiteLine, held: HullHoldings) -> SiteLine:
-    """With the numbers that only a simulation knows of every site."""
-    return msgspec.structs.replace(
-        line,
-        points_held=held.points_held,
-        points_guarded=held.points_guarded,
-        points_sent=held.points_sent if line.taking_part else None,
-    )
+def _known(outcome: ClassOutcome, simulated: Simulated) -> dict[str, Any]:
+    """What a simulation knows, whatever its sites send."""
+    in_sum = [simulated.sites[name].holdings for name in outcome.survivors]
+    return {
+        "title": simulated.title,
+        "seconds": simulated.seconds,
+        "classes": simulated.classes,
+        "points_total": sum(held.points_held for held in in_sum),
+        "scores": [
+            Score(name=name, mean=s["mean"], ci95=s["ci95"], trials=len(s["trials"]))
+            for name, s in simulated.accuracy.items()
+        ],
+        "testing": simulated.testing,
+        "grouping_correct": simulated.grouping_correct,
+        "match_map": match_map(outcome, simulated.sites, simulated.names),
+    }
+
+
+def _matched(simulated: Simulated, words: str) -> Check:
+    share = simulated.grouping_correct
+    return Check(words=f"{words}: {share:.1%}", passed=share == 1.0)
+
+
+def _counted(line: SiteLine, **counts: int | None) -> SiteLine:
+    """With numbers that only a simulation knows of every site."""
+    return msgspec.structs.replace(line, **counts)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fedhull.report.content import AnyHullPage, CoordinatorPage, SitePage
+from fedhull.report.hull_content import AnyHullPage, CoordinatorPage, SitePage
 from fedhull.report.words import size
 
 
@@ -14,7 +14,8 @@ def steps(page: AnyHullPage) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _step(picture: str, title: str, words: str, *facts: tuple[str, str]) -> dict[str, Any]:
+def step(picture: str, title: str, words: str, *facts: tuple[str, str]) -> dict[str, Any]:
+    """A step: its picture, its title, a paragraph, and the numbers that matter."""
     return {"picture": picture, "title": title, "words": words, "facts": facts}
 
 
@@ -35,7 +36,7 @@ def _hull(page: AnyHullPage) -> dict[str, Any]:
             (f"{page.points_total:,}", "points held by the sites in the sum"),
             (f"{page.points_guarded:,}", "of them were left out by the guard"),
         ]
-    return _step(
+    return step(
         "hull",
         "A hull around each class",
         "Each site wraps the points of each of its classes in a convex hull. Its edges are "
@@ -53,7 +54,7 @@ def _grouped_words(page: AnyHullPage) -> str:
 
 
 def _bins(page: AnyHullPage) -> dict[str, Any]:
-    return _step(
+    return step(
         "bins",
         "Corners become bins",
         f"The disc is cut into numbered bins; two points in one bin are at most "
@@ -74,7 +75,7 @@ def _codes(page: AnyHullPage) -> dict[str, Any]:
         else "A label has a code, a number chosen so that sums of codes can be taken apart again. "
         "A site writes the code of a hull's label into each of the hull's bins."
     )
-    return _step(
+    return step(
         "codes",
         "Each hull gets a secret label",
         f"{_places(page)} {then}",
@@ -107,7 +108,7 @@ def _sums(page: AnyHullPage) -> dict[str, Any]:
         else "Nearly all bins are empty, so a site sends a few power sums of its vector instead of "
         "the vector."
     )
-    return _step(
+    return step(
         "sums",
         "Masked sums travel, once",
         f"{first} To each it adds masks that look random and cancel only in the sum over all "
@@ -131,7 +132,7 @@ def _decoded(page: AnyHullPage) -> dict[str, Any]:
         else "From the sum it finds the bins that are not empty, and from the number in each the "
         "labels there. Bins with the same label are one hull."
     )
-    return _step(
+    return step(
         "decoded",
         "The server takes the sum apart",
         f"The server adds what it received. {found} This is exact: the server gets what the "
@@ -141,7 +142,7 @@ def _decoded(page: AnyHullPage) -> dict[str, Any]:
 
 
 def _grouped(page: AnyHullPage) -> dict[str, Any]:
-    return _step(
+    return step(
         "grouped",
         "Hulls find their classes",
         "One site's “class 1” may be another's “class 2”. Hulls that overlap belong "
@@ -153,7 +154,7 @@ def _grouped(page: AnyHullPage) -> dict[str, Any]:
 
 
 def _boundary(page: AnyHullPage) -> dict[str, Any]:
-    return _step(
+    return step(
         "boundary",
         "A classifier for everybody",
         "The corners, each with its class, train the classifier. The server publishes it together "

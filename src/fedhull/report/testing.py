@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fedhull.report.content import Reliability, Testing
+from fedhull.report.class_content import Reliability, Testing
 
 _LEVELS, _FINE_LEVELS = 10, 15
 

@@ -5,6 +5,8 @@ from fedhull.report.content import Page
 # The names of a simulation's scores where there is room.
 DESCRIPTIONS = {
     "FL": "FL, federated",
+    "FL-hulls": "FL-hulls, federated, from hulls",
+    "FL-moments": "FL-moments, federated, from moments",
     "C": "C, the same method on pooled data",
     "alone": "alone, each site with its own points, mean",
     "CP": "CP, Poincaré SVM, pooled",

@@ -18,9 +18,8 @@ from fedhull.disc.points import as_ball_points, check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.progress import Progress, Report, ignore
 from fedhull.registry import name_of
-from fedhull.report.content import SimulationPage
 from fedhull.report.html import write_page
-from fedhull.report.simulation_pages import simulation_page
+from fedhull.report.simulation_pages import AnySimulationPage, Simulated, simulation_page
 from fedhull.report.testing import pool_tests
 from fedhull.simulation.experiment import Experiment
 from fedhull.simulation.trial import Trial, run_trial
@@ -100,14 +99,14 @@ class Simulation:
             "classes_withheld": float(np.mean([t.classes_withheld for t in self.trials])),
         }
 
-    def page(self, title: str = "A simulated study") -> SimulationPage:
+    def page(self, title: str = "A simulated study") -> AnySimulationPage:
         """What the report page shows: the first trial, and the scores of all."""
         first = self.trials[0]
-        return simulation_page(
-            first.session.outcome,
+        simulated = Simulated(
             title=title,
-            holdings={name: site.holdings for name, site in first.session.sites.items()},
-            classes=first.model.classes_,
+            sites=first.session.sites,
+            names=first.names,
+            classes=[str(name) for name in first.model.classes_],
             seconds={stage: first.seconds[stage] for stage in _STAGES if stage in first.seconds},
             accuracy=self.accuracy,
             testing=pool_tests([trial.testing for trial in self.trials]),
@@ -115,6 +114,7 @@ class Simulation:
             grouping_correct=float(np.mean([trial.grouping_correct for trial in self.trials])),
             decoded_exactly=all(trial.decoded_exactly for trial in self.trials),
         )
+        return simulation_page(first.session.outcome, simulated)
 
     def write_report(self, path: str | Path, title: str = "A simulated study") -> None:
         """Write the report page, one HTML file."""

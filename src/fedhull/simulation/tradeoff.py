@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from fedhull.errors import TooManyBins
-from fedhull.report.content import Tradeoff
+from fedhull.report.hull_content import Tradeoff
 from fedhull.simulation.federation import Dealt, Federation, named, names_of_groups
 from fedhull.study.hulls.learning import learn
 from fedhull.study.hulls.sum import HullTotal

@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 
 from fedhull.errors import InvalidInput
-from fedhull.report.content import Testing, Tradeoff
+from fedhull.report.class_content import Testing
+from fedhull.report.hull_content import Tradeoff
 from fedhull.report.testing import calibration_error, count_tests
 from fedhull.simulation.baselines import alone, on_corners, on_pooled, score
 from fedhull.simulation.experiment import Experiment
@@ -27,7 +28,8 @@ _OF_SUMMARY = {HULLS: {"FL-hulls", "FLP", "FLE"}, MOMENTS: {"FL-moments"}}
 
 @dataclass(repr=False)
 class Trial:
-    """What came of one trial; `test` are the rows that were kept for testing."""
+    """What came of one trial; `test` are the rows that were kept for testing, `names` what the
+    server's numbered classes were found to be."""
 
     accuracy: dict[str, float]
     points_sent: int
@@ -46,6 +48,7 @@ class Trial:
     test: np.ndarray
     session: Rehearsal
     testing: Testing
+    names: dict[int, Any] = field(default_factory=dict)
     tradeoff: list[Tradeoff] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -162,6 +165,7 @@ def _measured(
         testing=count_tests(
             model, test_x, test_y, np.union1d(np.unique(test_y), model.classes_)
         ),
+        names=federation.names,
         seconds=seconds,
     )  # fmt: skip
 

@@ -6,9 +6,15 @@ export const card = (title, note, ...body) => el("figure", { class: "card" },
 
 /** A section as fedhull or another package has made it: paragraphs, a table, bars. */
 export function sectionCard({ title, paragraphs, table, bars }) {
-  return card(title, null, paragraphs.map((words) => el("p", { class: "prose" }, words)),
-    table ? el("div", { class: "scroll" }, textTable(table)) : null, bars.length ? barTable(bars) : null);
+  const made = card(title, null, paragraphs.map((words) => el("p", { class: "prose" }, words)),
+    table ? el("div", { class: "scroll", tabindex: 0 }, textTable(table)) : null, bars.length ? barTable(bars) : null);
+  // many columns need the width of both columns of cards
+  made.classList.toggle("wide", (table?.columns.length ?? 0) > 5);
+  return made;
 }
+
+// What needs looking at is marked in front.
+const MARKED = /^[!✗]+ /;
 
 const NUMBER = /^[−-]?[\d.,–]+( ?%)?$/;
 
@@ -16,7 +22,8 @@ export function textTable({ columns, rows }) {
   const kinds = columns.map((_, j) => (rows.every((row) => NUMBER.test(row[j])) ? "number" : null));
   return el("table", { class: "plain" },
     el("thead", {}, el("tr", {}, columns.map((name, j) => el("th", { scope: "col", class: kinds[j] }, name)))),
-    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((text, j) => el("td", { class: kinds[j] }, text))))));
+    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((text, j) =>
+      el("td", { class: MARKED.test(text) ? "marked" : kinds[j] }, text))))));
 }
 
 function barTable(bars) {

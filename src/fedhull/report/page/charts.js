@@ -18,9 +18,9 @@ function accuracy(content) {
 }
 
 /** A real study knows two numbers. */
-function counted({ page, correct, tested, evaluators }) {
-  const whose = page === "site" ? "that you held out" : `held out by ${evaluators} sites`;
-  const known = page === "site" ? "" : " The coordinator knows only the sum over these sites.";
+function counted({ correct, tested, evaluators }) {
+  const own = evaluators === undefined, whose = own ? "that you held out" : `held out by ${evaluators} sites`;
+  const known = own ? "" : " The coordinator knows only the sum over these sites.";
   return card("Accuracy", `${thousands(correct)} of ${thousands(tested)} points ${whose} ` +
     `are classified correctly: ${percent(correct / tested, 2)}.${known}`);
 }

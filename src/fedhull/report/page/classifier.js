@@ -1,10 +1,11 @@
 // The published classifier, evaluated at points of the unit disc.
 import { add, gap, minus } from "./disc.js";
 
-/** {size, logits(x, y, out), references}: softmax of the logits are the classes' probabilities. */
+/** {size, logits(x, y, out), references}: softmax of the logits are the classes' probabilities. A
+    classifier of `waves` works out so many cosines for each point, and is evaluated at fewer points. */
 export function makeClassifier(model, curvature) {
   const root = Math.sqrt(curvature);
-  const kinds = { lorentz, grid };
+  const kinds = { lorentz, grid, moments };
   return (kinds[model.kind] ?? oneVersusRest)(model, root);
 }
 
@@ -36,6 +37,33 @@ function lorentz({ coef, intercept }, root) {
       return [reference([normal[0] * reach, normal[1] * reach], normal, [i, j])];
     }),
   };
+}
+
+/** Scores Wᵀφ with φ = cos(λB + b), B = log((1 − r²) / |x − ω|²) being the horocycle at ω. */
+function moments({ coef, directions, frequencies, phases }) {
+  const waves = phases.length, size = coef[0].length, weights = Float64Array.from(coef.flat());
+  const [east, north] = [0, 1].map((axis) => Float64Array.from(directions, (way) => way[axis]));
+  const often = Float64Array.from(frequencies), shift = Float64Array.from(phases);
+  return {
+    size, waves,
+    logits(x, y, out) {
+      const gap = 1 - x * x - y * y, least = gap * gap / 4, height = Math.log(gap);
+      out.fill(0);
+      for (let d = 0, at = 0; d < waves; d++) {
+        const u = x - east[d], v = y - north[d];
+        const wave = Math.cos(often[d] * (height - Math.log(Math.max(u * u + v * v, least))) + shift[d]);
+        for (let j = 0; j < size; j++, at++) out[j] += weights[at] * wave;
+      }
+      for (let j = 0; j < size; j++) out[j] = logitOfScore(out[j]);
+    },
+    references: [],
+  };
+}
+
+/** What MomentClassifier.predict_proba makes of a score, as a logit: shares are scores that are cut off
+    from below and raised to a power. Below the cut, a slope too small to matter keeps the order. */
+function logitOfScore(score, least = 0.001, power = 1) {
+  return power * (score > least ? Math.log(score) : Math.log(least) + 1e-9 * (score - least));
 }
 
 /** A classifier of another package: the class at each point of a grid over the disc, no doubt about it. */

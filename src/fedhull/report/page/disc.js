@@ -63,9 +63,11 @@ export function movedCircle(centre, radius, c) {
   return { x, y, radius: Math.hypot(p[0] - x, p[1] - y) };
 }
 
-/** The polar grid of bins: `rings` equal steps of hyperbolic radius, `angles` sectors. */
+/** The polar grid of bins: `rings` equal steps of hyperbolic radius, `angles` sectors. A disc without
+    bins has a scale, and perhaps a radius that holds all points. */
 export function makeGrid(space) {
   const root = Math.sqrt(space.curvature);
+  if (space.rings === undefined) return { root, radius: space.radius === null ? 1 : root * space.radius };
   const reach = 2 * Math.atanh(root * space.radius);
   const depth = reach / space.rings, width = 2 * Math.PI / space.angles;
   const at = (ring, sector) => {

@@ -17,7 +17,7 @@ const cardSection = (id, title, cards) => {
   if (cards.length) section(id, title, el("div", { class: cards.length > 1 ? "cards" : "cards single" }, cards));
 };
 
-/** The disc, and the method told with its hulls. */
+/** The disc, and the method told with the study's own numbers. */
 function discSections() {
   const scene = makeScene(content), viewer = makeViewer(scene), stepper = makeStepper(scene, content);
   section("disc", "The disc", viewer.element);
@@ -34,7 +34,7 @@ into("bottom", footer(content));
 
 // the words are on the screen before the first picture is computed
 requestAnimationFrame(() => setTimeout(() => {
-  window.fedhull = content.hulls ? discSections() : {};
+  window.fedhull = content.model ? discSections() : {};
   cardSection("results", content.results, [...charts(content), ...content.cards.map(sectionCard)]);
   cardSection("more", "More about this study", content.sections.map(sectionCard));
   document.body.dataset.ready = "true";

@@ -46,8 +46,9 @@ function circle(context, view, { x, y, radius }) {
   context.arc(...toPixel(view, [x, y]), radius * view.scale, 0, 2 * Math.PI);
 }
 
-/** The circle of radius R, beyond which no point of the study lies. */
+/** The circle of radius R, beyond which no point of the study lies, if it says so. */
 function paintReach({ context, view, theme }, { grid }) {
+  if (grid.radius === 1) return;
   circle(context, view, movedCircle([0, 0], grid.radius, view.centre));
   context.setLineDash([3, 4]);
   context.strokeStyle = theme.line;
@@ -203,18 +204,23 @@ function paintPoints({ context, view, show }, { xy, columns }, classes, coarse) 
 // in the grid disagree, at the place where the two classes' logits meet.
 
 const MOST_LOGITS = 1_500_000;
+// cosines take longer: about 20 ms while something moves, 150 ms when it has come to rest
+const MOST_WAVES = 4_500_000, MOST_WAVES_MOVING = 500_000;
 const RIM = 0.99999;
 const shades = document.createElement("canvas");
 
 function paintRegions({ context, view, shown, show, theme }, scene, coarse) {
   const { width, height } = context.canvas, ratio = view.ratio ?? 1;
-  const w = width / ratio, h = height / ratio, { size } = scene.classifier;
-  const step = Math.max(coarse ? 7 : 2, Math.sqrt(w * h * size / MOST_LOGITS));
+  const w = width / ratio, h = height / ratio, { size, waves = 0 } = scene.classifier;
+  const step = Math.max(coarse ? 7 : 2, Math.sqrt(w * h * size / MOST_LOGITS),
+    Math.sqrt(w * h * waves / (coarse ? MOST_WAVES_MOVING : MOST_WAVES)));
   const columns = Math.ceil(w / step) + 1, rows = Math.ceil(h / step) + 1;
   const { logits, best } = evaluate(scene, view, step, columns, rows);
   context.save();
-  circle(context, view, movedCircle([0, 0], scene.grid.radius, view.centre));
-  context.clip();
+  if (scene.grid.radius < 1) {
+    circle(context, view, movedCircle([0, 0], scene.grid.radius, view.centre));
+    context.clip();
+  }
   if (shown.regions) {
     Object.assign(shades, { width: columns, height: rows });
     const pen = shades.getContext("2d"), image = pen.createImageData(columns, rows);

@@ -15,12 +15,15 @@ export function makeScene(content) {
     corners: hull.rings.map((ring, i) => grid.centre(ring, hull.sectors[i])),
     outlines: hull.rings.map((ring, i) => grid.outline(ring, hull.sectors[i])),
   }));
+  const seen = survey(classifier, grid.radius);
   return {
     grid, classifier, hulls, rank,
     classes: classes.map((name, column) => ({ name, column, colour: colourOf(column) })),
-    references: neighbours(classifier, grid.radius),
+    references: classifier.references.filter(({ of }) => of.length === 1 || seen.touching.has(of.join())),
     points: content.points ? ownPoints(content.points, grid.root) : null,
-    anchors: classes.map((_, column) => anchor(hulls.filter((hull) => hull.column === column))),
+    anchors: hulls.length
+      ? classes.map((_, column) => anchor(hulls.filter((hull) => hull.column === column)))
+      : seen.regions.map(amid),
   };
 }
 
@@ -38,23 +41,34 @@ function anchor(hulls) {
   return [0, 1].map((axis) => corners.reduce((sum, corner) => sum + corner[axis], 0) / corners.length);
 }
 
-/** Only references between classes that touch somewhere: the other boundaries decide nothing. */
-function neighbours(classifier, radius, cells = 120) {
+/** The point of a region nearest to its middle, which may lie outside. */
+function amid(points) {
+  if (!points.length) return null;
+  const middle = [0, 1].map((axis) => points.reduce((sum, point) => sum + point[axis], 0) / points.length);
+  const away = ([x, y]) => Math.hypot(x - middle[0], y - middle[1]);
+  return points.reduce((nearest, point) => (away(point) < away(nearest) ? point : nearest));
+}
+
+/** Points of a grid, by class, and which classes touch somewhere: boundaries between the others decide
+    nothing. */
+function survey(classifier, radius, cells = 120) {
   const out = new Float64Array(classifier.size), touching = new Set();
+  const regions = Array.from({ length: classifier.size }, () => []);
   let above = [];
   for (let i = 0; i < cells; i++) {
     const row = [];
     for (let j = 0; j < cells; j++) {
       const x = (2 * (j + 0.5) / cells - 1) * radius, y = (2 * (i + 0.5) / cells - 1) * radius;
-      if (x * x + y * y > radius * radius) { row.push(-1); continue; }
+      if (x * x + y * y >= radius * radius) { row.push(-1); continue; }
       classifier.logits(x, y, out);
       const best = out.indexOf(Math.max(...out));
       for (const other of [row[j - 1], above[j]]) {
         if (other >= 0 && other !== best) touching.add(`${Math.min(best, other)},${Math.max(best, other)}`);
       }
       row.push(best);
+      regions[best].push([x, y]);
     }
     above = row;
   }
-  return classifier.references.filter(({ of }) => of.length === 1 || touching.has(of.join()));
+  return { touching, regions };
 }

@@ -44,6 +44,10 @@ const PICTURES = {
   decoded: (scene) => disc(scene, scene.hulls, { hulls: true, bins: true, plain: true }),
   grouped: (scene) => disc(scene, scene.hulls, { hulls: true, bins: true, names: true }),
   boundary: (scene) => disc(scene, scene.hulls, { hulls: true, faint: true, regions: true, boundaries: true }),
+  cross: (scene) => horocycles(scene, 4),
+  matched: matchedClasses,
+  sealed: sealedEntries,
+  waves: (scene) => horocycles(scene, 12),
 };
 
 /** The hulls of one place in the order: one site's, whichever it is. */
@@ -113,11 +117,25 @@ const pairTable = (rows) => el("table", {}, el("tbody", {}, rows.map(([name, val
 
 const grouped = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ",");
 
+const MOST_ROWS = 5;
+
 /** Rows of noise that add up to something: an illustration, the masks themselves are nobody's to see. */
 function maskedSums(scene, { sites, sums }) {
-  const names = sites.filter((site) => site.taking_part).slice(0, 5).map((site) => site.name);
+  const names = sites.filter((site) => site.taking_part).slice(0, MOST_ROWS).map((site) => site.name);
+  const modulus = `modulo ${grouped(sums.modulus)}; the shades are made up`;
+  return noiseAbove("Masked sums of the sites add up to the sum", names, "the sum",
+    sums.n_sums === null ? `Numbers ${modulus}` : `${thousands(sums.n_sums)} numbers ${modulus}`);
+}
+
+/** Sealed entries, of which a site can open its own: an illustration as well. */
+function sealedEntries(scene, { sites, name }) {
+  const n = Math.min(MOST_ROWS, sites.filter((site) => site.taking_part).length), others = name === undefined ? n : n - 1;
+  return noiseAbove("Each entry opens for one site only", Array.from({ length: others }, () => "sealed"),
+    name === undefined ? null : "yours", "Each opens for its owner only; the shades are made up");
+}
+
+function noiseAbove(label, names, last, caption) {
   const cells = 13, width = 18, row = 34, left = 96, height = (names.length + 2) * row + 8;
-  const label = "Masked sums of the sites add up to the sum";
   const draw = svg("svg", { viewBox: `0 0 ${SIDE} ${height}`, role: "img", "aria-label": label });
   let state = 7;
   const noise = () => { state = (state * 48271) % 2147483647; return state / 2147483647; };
@@ -132,10 +150,49 @@ function maskedSums(scene, { sites, sums }) {
     }
   };
   names.forEach((name, i) => line(name, i * row, "noise"));
-  const y = names.length * row + 6;
-  draw.append(svg("line", { x1: 0, x2: left + cells * (width + 1), y1: y - 5, y2: y - 5, class: "rule" }));
-  line("the sum", y, "clear");
-  const size = `${thousands(sums.n_sums)} numbers modulo ${grouped(sums.modulus)}; the shades are made up`;
-  draw.append(svg("text", { x: 0, y: y + 2 * row - 12, class: "label small" }, size));
+  const y = names.length * row + 6, below = last === null ? y : y + row;
+  if (last !== null) {
+    draw.append(svg("line", { x1: 0, x2: left + cells * (width + 1), y1: y - 5, y2: y - 5, class: "rule" }));
+    line(last, y, "clear");
+  }
+  draw.append(svg("text", { x: 0, y: below + row - 12, class: "label small" }, caption));
   return draw;
+}
+
+/** Horocycles of a few points of the rim: circles that touch it there, at even distances. */
+function horocycles(scene, directions) {
+  const canvas = disc(scene, [], { points: true }), context = canvas.getContext("2d");
+  const theme = inks(document.body), middle = SIDE / 2, scale = SIDE / 2 - 2;
+  for (let d = 0; d < directions; d++) {
+    const angle = 2 * Math.PI * d / directions + 0.3, way = [Math.cos(angle), -Math.sin(angle)];
+    const place = (reach) => way.map((value) => middle + scale * reach * value);
+    context.strokeStyle = theme.ink;
+    context.lineWidth = 0.9;
+    for (const height of directions > 4 ? [0.8] : [-1.2, -0.4, 0.4, 1.2, 2]) {
+      const radius = 1 / (1 + Math.exp(height));
+      context.globalAlpha = 0.4;
+      context.beginPath();
+      context.arc(...place(1 - radius), radius * scale, 0, 2 * Math.PI);
+      context.stroke();
+    }
+    context.globalAlpha = 1;
+    context.fillStyle = theme.ink;
+    context.beginPath();
+    context.arc(...place(0.985), 4, 0, 2 * Math.PI);
+    context.fill();
+  }
+  return canvas;
+}
+
+const MOST_CLASSES = 12;
+
+/** The numbered classes, as far as whoever reads the page knows them. */
+function matchedClasses({ classes }, { found, matches, match_map: map }) {
+  const sites = (n) => (n === 1 ? "1 site" : `${thousands(n)} sites`);
+  const rows = matches?.map(({ name, number }) => [name, `class ${number + 1}`])
+    ?? found?.map((each) => [each.name, `${sites(each.sites)}, ${thousands(each.cells)} cells`])
+    ?? map.map(({ number, name, slots }) => [`class ${number + 1}`, `${name}, at ${sites(slots.length)}`]);
+  const shown = rows.length ? rows : classes.map(({ name }) => [name, ""]);
+  const more = shown.length > MOST_CLASSES ? el("p", {}, `and ${shown.length - MOST_CLASSES} more`) : null;
+  return el("div", { class: "split" }, pairTable(shown.slice(0, MOST_CLASSES)), more);
 }

@@ -1,5 +1,5 @@
 // What a data-protection officer reads first: who took part, what left, who saw what.
-import { el, thousands } from "./dom.js";
+import { el } from "./dom.js";
 
 export function header(content) {
   return [
@@ -28,25 +28,19 @@ function list(title, kind, items) {
 
 const MOST_SITES = 8;
 
-function sites({ sites: all }) {
-  const counted = all.some((site) => site.points_held !== null);
-  const row = (site) => el("tr", { class: site.taking_part ? null : "gone" },
+function sites({ sites: all, held }) {
+  const row = (site, i) => el("tr", { class: site.taking_part ? null : "gone" },
     el("th", { scope: "row" }, site.name),
-    counted ? el("td", { class: "number" }, sentOf(site)) : null,
+    held ? el("td", { class: "number" }, held.of_sites[i]) : null,
     el("td", {}, site.fate));
+  const rows = all.map(row), rest = rows.slice(MOST_SITES);
   const table = (some) => el("table", {},
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "site"),
-      counted ? el("th", { scope: "col", class: "number" }, "points sent, of those held") : null,
+      held ? el("th", { scope: "col", class: "number" }, held.title) : null,
       el("th", { scope: "col" }, ""))),
-    el("tbody", {}, some.map(row)));
-  const rest = all.slice(MOST_SITES);
-  return el("div", { class: "list sites" }, el("h3", {}, "Who took part"), table(all.slice(0, MOST_SITES)),
+    el("tbody", {}, some));
+  return el("div", { class: "list sites" }, el("h3", {}, "Who took part"), table(rows.slice(0, MOST_SITES)),
     rest.length ? el("details", {}, el("summary", {}, `${rest.length} more`), table(rest)) : null);
-}
-
-function sentOf({ points_sent: sent, points_held: held }) {
-  if (held === null) return "";
-  return sent === null ? `none of ${thousands(held)}` : `${thousands(sent)} of ${thousands(held)}`;
 }
 
 function parameters(content) {

@@ -14,10 +14,14 @@ const GLIDE = 260;
 export function makeViewer(scene) {
   const canvas = el("canvas", {
     tabindex: 0, role: "application", "aria-describedby": "disc-help", "aria-label":
-      "The Poincaré disc with hulls, bins and decision regions. Arrow keys move, plus and minus zoom, 0 resets.",
+      `The Poincaré disc with ${scene.hulls.length ? "hulls, bins and " : ""}decision regions. ` +
+      "Arrow keys move, plus and minus zoom, 0 resets.",
   });
   const readout = el("p", { class: "readout", "aria-live": "polite" });
-  const layers = Object.keys(NAMES).filter((name) => name !== "points" || scene.points);
+  // a layer that has nothing to show has no switch
+  const empty = { points: !scene.points, references: !scene.references.length };
+  empty.hulls = empty.bins = !scene.hulls.length;
+  const layers = Object.keys(NAMES).filter((name) => !empty[name]);
   const shown = { columns: scene.classes.map(() => true) };
   for (const name of layers) shown[name] = name !== "references";
   const view = { centre: [0, 0], zoom: 1, shift: [0, 0], scale: 1, x: 0, y: 0, ratio: 1 };

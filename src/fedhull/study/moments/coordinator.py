@@ -34,11 +34,18 @@ from fedhull.study.study import Study
 @dataclass(frozen=True, repr=False, kw_only=True)
 class MomentOutcome(ClassOutcome):
     """What the coordinator has at the end: besides the model, the totals that it was fitted to, and
-    who was in the first sum, if there was one."""
+    who was in the first sum, if there was one, and how many numbers each of them sent in it."""
 
     moments: Moments
     extent: Extent
     matched_sites: list[str]
+    match_size: int | None = None
+
+    @property
+    def cells_of_classes(self) -> list[int]:
+        """The cells of each of the model's classes, over all sites."""
+        counts = self.moments.counts
+        return counts[counts >= self.study.disclosure.min_cells].tolist()
 
     def is_exact(self, sites: Mapping[str, MomentSite]) -> bool:
         """Whether the totals are the sums of the survivors' own."""
@@ -74,6 +81,7 @@ class Matched(msgspec.Struct, frozen=True):
     certainty: list[float] | None
     secrets: dict[int, tuple[int, ...]]
     survivors: list[str]
+    size: int = 0
 
     @classmethod
     def of(cls, found: Match, total: MatchTotal) -> "Matched":
@@ -85,6 +93,7 @@ class Matched(msgspec.Struct, frozen=True):
             None if found.certainty is None else found.certainty.tolist(),
             total.slots.secrets,
             total.survivors,
+            total.size,
         )
 
     @property
@@ -183,6 +192,7 @@ class MomentCoordinator(Coordinator):
             moments=total.moments,
             extent=total.extent,
             matched_sites=[] if matched is None else matched.survivors,
+            match_size=None if matched is None else matched.size,
         )
 
     def _match(self, opened: MatchTotal) -> bytes:

@@ -36,6 +36,16 @@ class MomentHoldings(ClassHoldings):
         """How many points are not kept for testing."""
         return int((~self.test).sum())
 
+    @property
+    def cells_summed(self) -> int:
+        """How many of them are of classes that are not withheld."""
+        return int(self._taking_part.sum())
+
+    @property
+    def _taking_part(self) -> np.ndarray:
+        """Which points go into the sums."""
+        return ~self.test & (self.of_class < len(self.classes))
+
     def agreed_numbers(self, agreed: Sequence[str]) -> list[list[int]]:
         """The numbers of the agreed names that each of the site's classes stands for."""
         return [[agreed.index(n) for n in self.several.get(name, [name])] for name in self.classes]
@@ -58,8 +68,7 @@ class MomentHoldings(ClassHoldings):
         extent = extent_of(study, totals)
         drawn = draw_horocycles(study.learning.features, 2, SCALES, study.learning.seed)
         first = Horocycles(*(part[: extent.features] for part in drawn))
-        taking_part = ~self.test & (self.of_class < len(self.classes))
-        x, of_class = self.x[taking_part], self.of_class[taking_part]
+        x, of_class = self.x[self._taking_part], self.of_class[self._taking_part]
         known = np.append(extent.of_class, 0) > 0
         total = Moments.none(extent.features, len(totals))
         for column in zip_longest(*numbers, fillvalue=-1):

@@ -31,10 +31,12 @@ MOMENT_FIELD = Field(2**61 - 1)
 
 @dataclass(frozen=True, repr=False)
 class MatchTotal:
-    """What the server learns from the first sum, and who is in it."""
+    """What the server learns from the first sum, who is in it, and how many numbers each of them
+    has sent."""
 
     slots: SlotTotal
     survivors: list[str]
+    size: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,10 @@ class MatchSummation:
         """How secrets, counts and sketches travel."""
         return SlotSums(self.study)
 
+    def size(self, participants: int) -> int:
+        """How many numbers the slots of all participants take."""
+        return sum(length for _, length in self.slots.layout(participants))
+
     def layout(self, totals: Totals, participants: int) -> Layout:
         """Slots for all participants."""
         return Layout(self.slots.layout(participants))
@@ -68,7 +74,8 @@ class MatchSummation:
     ) -> MatchTotal:
         """What is said of each label, if every site has used labels of one place, its own."""
         slots = self.layout(totals, participants).to_ints(vector)
-        return MatchTotal(self.slots.decode(slots, len(survivors), participants), survivors)
+        found = self.slots.decode(slots, len(survivors), participants)
+        return MatchTotal(found, survivors, self.size(participants))
 
 
 @dataclass(frozen=True)
@@ -144,19 +151,24 @@ class MomentSummation:
 @dataclass(frozen=True)
 class MomentContribution:
     """A site's cells by class; `make` adds up their moments when the upload is due, given the
-    totals of all sites."""
+    totals of all sites. With noise on top, the sum is `spoiled`."""
 
     summation: MomentSummation
     announced: Totals
     make: Callable[[Totals], Moments]
+    spoiled: bool = False
 
-    def draw(self, place: int, randomness: Randomness) -> None:
-        """Totals need no labels."""
+    def draw(self, place: int, randomness: Randomness) -> bytes | None:
+        """Totals need no labels; the key of the noise, if there is to be some."""
+        return randomness.token("noise in the sum") if self.spoiled else None
 
-    def vector(self, drawn: None, totals: Totals, participants: int) -> Vector:
+    def vector(self, drawn: bytes | None, totals: Totals, participants: int) -> Vector:
         """The moments as elements of the field."""
         extent = extent_of(self.summation.study, totals)
-        return [to_elements(self.make(totals).packed(extent), MOMENT_FIELD)]
+        vector = [to_elements(self.make(totals).packed(extent), MOMENT_FIELD)]
+        if drawn is None:
+            return vector
+        return self.summation.layout(totals, participants).add_mask(vector, drawn)
 
 
 class MatchNews(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

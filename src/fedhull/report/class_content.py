@@ -1,0 +1,164 @@
+"""What pages of studies of classes show, whatever the sites send of them: the disc, the classifier,
+whose class was taken for whose, and how well the classifier does."""
+
+import math
+from typing import Any
+
+import msgspec
+
+from fedhull.disc.points import check_curvature
+from fedhull.errors import InvalidInput
+from fedhull.report.content import Page, Part
+
+
+class Disc(Part, frozen=True, kw_only=True):
+    """The disc, and which radius holds all points, if the study says so."""
+
+    radius: float | None
+    curvature: float
+
+    def __post_init__(self) -> None:
+        rim = 1.0 / math.sqrt(check_curvature(self.curvature))
+        if self.radius is not None and not 0.0 < self.radius < rim:
+            raise InvalidInput(f"radius must lie in the disc, got {self.radius!r}")
+
+
+class Score(Part, frozen=True, kw_only=True):
+    """Test accuracy of a method in percent: mean, half width of the 95 % interval, trials."""
+
+    name: str
+    mean: float
+    ci95: float
+    trials: int
+
+
+class Reliability(Part, frozen=True, kw_only=True):
+    """Test points on which the classifier was about equally sure: how sure, how often right."""
+
+    confidence: float
+    accuracy: float
+    points: int
+
+
+class Testing(Part, frozen=True, kw_only=True):
+    """How test points were classified: counts, rows the true class, columns the predicted one."""
+
+    names: list[str]
+    confusion: list[list[int]]
+    reliability: list[Reliability]
+
+
+class ClassRow(Part, frozen=True, kw_only=True):
+    """A class at a site, in the site's own words: its cells, those kept for testing and left out by
+    the guard, the groups that its hull is made of, its corners, the cells of the smallest group,
+    and how many cells left with their own position; or why it was withheld."""
+
+    name: str
+    cells: int
+    tested: int
+    guarded: int
+    groups: int
+    corners: int
+    smallest: int
+    single: int
+    withheld: str
+
+
+class OwnPoints(Part, frozen=True, kw_only=True):
+    """A site's own points, float32 pairs, and the classifier's column of each, one byte."""
+
+    xy: bytes
+    columns: bytes
+    of: int
+
+    def __repr__(self) -> str:
+        return f"OwnPoints({len(self.columns):,} of {self.of:,})"
+
+
+class FoundClass(Part, frozen=True, kw_only=True):
+    """A class as the coordinator knows it: how many sites have it, their cells together, how
+    certain the least certain match is, in percent, and how many are doubtful."""
+
+    name: str
+    sites: int
+    cells: int
+    least: int | None
+    doubtful: int
+
+
+class OwnMatch(Part, frozen=True, kw_only=True):
+    """What became of a site's own class: its number, which counts from 0, how many sites have it,
+    and how certain that is, in percent."""
+
+    name: str
+    number: int
+    sites: int
+    certainty: int | None
+    doubtful: bool
+
+
+class SlotMatch(Part, frozen=True, kw_only=True):
+    """A class of a site, by the site's own name, and whether it was put where it belongs."""
+
+    site: str
+    name: str
+    right: bool
+    certainty: int | None
+    doubtful: bool
+
+
+class MapRow(Part, frozen=True, kw_only=True):
+    """A numbered class, what it turned out to be, and whose class went there."""
+
+    number: int
+    name: str
+    slots: list[SlotMatch]
+
+
+class ClassPage(Page, frozen=True, kw_only=True):
+    """What all pages of studies of classes show. `agreed` names need not be matched."""
+
+    space: Disc
+    classes: list[str]
+    model: dict[str, Any]
+    agreed: bool = False
+
+
+class ClassCoordinatorPage(ClassPage, frozen=True, kw_only=True):
+    """What the coordinator has at the end of a study."""
+
+    correct: int | None
+    tested: int | None
+    evaluators: int
+    found: list[FoundClass] = msgspec.field(default_factory=list)
+
+
+class ClassSitePage(ClassPage, frozen=True, kw_only=True):
+    """What a site has: its own classes, and, when the page is written, its own points."""
+
+    name: str
+    points_held: int
+    correct: int
+    tested: int
+    testing: Testing | None = None
+    points: OwnPoints | None = None
+    by_class: list[ClassRow] = msgspec.field(default_factory=list)
+    matches: list[OwnMatch] = msgspec.field(default_factory=list)
+
+    @property
+    def private(self) -> bool:
+        """It says which classes are the site's, and shows its points."""
+        return True
+
+
+class ClassSimulationPage(ClassPage, frozen=True, kw_only=True):
+    """What a simulation knows: the coordinator's view, and how well it does on test points."""
+
+    points_total: int
+    scores: list[Score]
+    testing: Testing
+    grouping_correct: float
+    match_map: list[MapRow] = msgspec.field(default_factory=list)
+
+
+AnyClassPage = ClassCoordinatorPage | ClassSitePage | ClassSimulationPage

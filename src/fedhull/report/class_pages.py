@@ -1,0 +1,141 @@
+"""What the pages of studies of hulls and of moments have in common: from what a participant has at
+the end to what is shown."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fedhull.report.class_content import (
+    ClassRow,
+    ClassSitePage,
+    FoundClass,
+    MapRow,
+    OwnMatch,
+    SlotMatch,
+)
+from fedhull.report.html import own_points
+from fedhull.report.parts import agreement_parts
+from fedhull.report.regions import shown_model
+from fedhull.report.testing import count_tests
+from fedhull.study.classes.holdings import ClassHoldings
+from fedhull.study.classes.matching import is_doubtful
+from fedhull.study.classes.outcome import ClassOutcome
+from fedhull.study.classes.site import ClassSite
+from fedhull.study.study import Study
+
+
+def study_parts(study: Study, model: Any) -> dict[str, Any]:
+    """What every page says about the study and its classifier."""
+    return agreement_parts(study) | {
+        "model": shown_model(model, study.geometry.curvature),
+        "agreed": bool(study.agreed),
+    }
+
+
+def outcome_parts(outcome: ClassOutcome) -> dict[str, Any]:
+    """What every page with the coordinator's view says: nothing that the server does not know."""
+    return study_parts(outcome.study, outcome.model) | {
+        "bytes_up": max(outcome.record.bytes_up.values(), default=None),
+        "bytes_down": max(outcome.record.bytes_down.values(), default=None),
+        "seconds": outcome.seconds,
+    }
+
+
+def coordinator_parts(outcome: ClassOutcome) -> dict[str, Any]:
+    """What the coordinator knows besides."""
+    return {
+        "classes": outcome.names,
+        "correct": outcome.counts.correct,
+        "tested": outcome.counts.tested,
+        "evaluators": len(outcome.counts.evaluators),
+        "found": _found(outcome),
+    }
+
+
+def site_parts(site: ClassSite, bytes_up: int, bytes_down: int) -> dict[str, Any]:
+    """What a site knows, its own points apart: they are read when the page is written."""
+    held, model = site.holdings, site.model
+    names = np.sort(model.classes_)
+    return study_parts(site.study, model) | {
+        "classes": [str(name) for name in model.classes_],
+        "name": site.name,
+        "bytes_up": bytes_up,
+        "bytes_down": bytes_down,
+        "by_class": [
+            ClassRow(**msgspec.structs.asdict(line) | {"name": str(line.name)})
+            for line in held.lines
+        ],
+        "matches": [
+            OwnMatch(
+                name=str(name),
+                number=entry.number,
+                sites=entry.sites,
+                certainty=entry.percent,
+                doubtful=is_doubtful(entry.percent),
+            )
+            for name, entry in zip(held.classes, site.entries, strict=False)
+        ],
+        "correct": site.correct,
+        "tested": site.tested,
+        "testing": _tests(model, held, names) if site.tested else None,
+    }
+
+
+def page_with_points(page: ClassSitePage, holdings: ClassHoldings) -> ClassSitePage:
+    """A site's page with the points of the site's classes that the model knows."""
+    column_of = {name: column for column, name in enumerate(page.classes)}
+    columns = np.array([column_of.get(str(name), -1) for name in holdings.classes])
+    # points of classes that were withheld are not shown
+    everywhere = np.concatenate((columns, np.full(len(holdings.withheld), -1)))[holdings.of_class]
+    known = everywhere >= 0
+    return msgspec.structs.replace(page, points=own_points(holdings.x[known], everywhere[known]))
+
+
+def match_map(
+    outcome: ClassOutcome, sites: Mapping[str, ClassSite], names: Mapping[int, Any]
+) -> list[MapRow]:
+    """Whose class went where, by the sites' own names; `names` are those that the numbered classes
+    were found to be. Only a simulation knows all of them."""
+    match = outcome.match
+    if match is None or outcome.study.agreed:
+        return []
+    percent = dict(zip(match.labels, match.percent, strict=True))
+    slots: dict[int, list[SlotMatch]] = {number: [] for number in match.numbers}
+    for site in sites.values():
+        for label, name in zip(site.label_of_class, site.holdings.classes, strict=False):
+            number = match.class_of_label.get(label)
+            if number is not None:
+                slots[number].append(
+                    SlotMatch(
+                        site=site.name,
+                        name=str(name),
+                        right=bool(name == names[number]),
+                        certainty=percent[label],
+                        doubtful=is_doubtful(percent[label]),
+                    )
+                )
+    return [
+        MapRow(number=number, name=str(names[number]), slots=slots[number])
+        for number in match.numbers
+    ]
+
+
+def _found(outcome: ClassOutcome) -> list[FoundClass]:
+    agreed = outcome.study.agreed
+    rows = [] if outcome.match is None else outcome.match.classes()
+    return [
+        FoundClass(
+            name=agreed[row.number] if agreed else f"class {row.number + 1}",
+            sites=row.sites,
+            cells=row.cells,
+            least=row.least,
+            doubtful=row.doubtful,
+        )
+        for row in rows
+    ]
+
+
+def _tests(model: Any, held: ClassHoldings, names: np.ndarray) -> Any:
+    return count_tests(model, held.test_x, held.test_y.astype(names.dtype), names)

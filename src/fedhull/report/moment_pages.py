@@ -1,0 +1,147 @@
+"""Report pages of studies of moments: from what a participant has at the end to what is shown."""
+
+from collections.abc import Collection
+from typing import Any
+
+from fedhull.registry import name_of
+from fedhull.report.class_content import Disc
+from fedhull.report.class_pages import coordinator_parts, outcome_parts, site_parts
+from fedhull.report.content import SiteLine
+from fedhull.report.moment_content import (
+    MaskedSum,
+    MomentCoordinatorPage,
+    MomentFacts,
+    MomentSitePage,
+)
+from fedhull.report.parts import SERVER_CHECKS, SITE_CHECKS, passed, site_line, site_lines
+from fedhull.study.coordinator import Record
+from fedhull.study.moments.coordinator import MomentOutcome
+from fedhull.study.moments.site import MomentSite
+from fedhull.study.moments.sum import MOMENT_FIELD, MatchSummation
+from fedhull.study.study import Study
+
+# What a study that has come to its end has passed besides.
+_MATCH_CHECKS = (
+    "The first sum has as many places as there are sites in it",
+    "What the first sum says of every place is what its site has sent",
+    "All sites in the second sum were told the same after the first",
+)
+_LEARN_CHECKS = ("The totals are such as cells can have: counts, ranges, no negative scatter",)
+
+
+def moment_checks(study: Study) -> tuple[str, ...]:
+    """What the server has checked in a study that has come to its end."""
+    return (*SERVER_CHECKS, *(() if study.agreed else _MATCH_CHECKS), *_LEARN_CHECKS)
+
+
+def moment_coordinator_page(outcome: MomentOutcome) -> MomentCoordinatorPage:
+    """What the coordinator may show."""
+    study = outcome.study
+    return MomentCoordinatorPage(
+        **moment_outcome_parts(outcome),
+        **coordinator_parts(outcome),
+        checks=passed(*moment_checks(study)),
+    )
+
+
+def moment_site_page(site: MomentSite, bytes_up: int, bytes_down: int) -> MomentSitePage:
+    """What a site may show, its own points apart: they are read when the page is written."""
+    study, survivors = site.study, site.session.survivors
+    first, second = site.sizes
+    return MomentSitePage(
+        **site_parts(site, bytes_up, bytes_down),
+        **_moment_parts(
+            study,
+            MaskedSum(numbers=first, bits=_match_bits(study), sites=None),
+            MaskedSum(numbers=second, bits=MOMENT_FIELD.bits, sites=len(survivors) or None),
+            fewest=None if study.agreed else site.holdings.smallest_group,
+        ),
+        sites=_site_lines(study, survivors, None),
+        checks=passed(*SITE_CHECKS, "This site uploaded once to each sum"),
+        points_held=site.holdings.points_held,
+    )
+
+
+def moment_outcome_parts(outcome: MomentOutcome) -> dict[str, Any]:
+    """What every page with the coordinator's view says: nothing that the server does not know."""
+    study, survivors, counts = outcome.study, outcome.survivors, outcome.moments.counts
+    behind = counts[counts > 0] if outcome.match is None else outcome.match.counts
+    return (
+        outcome_parts(outcome)
+        | _moment_parts(
+            study,
+            MaskedSum(
+                numbers=outcome.match_size,
+                bits=_match_bits(study),
+                sites=len(outcome.matched_sites),
+            ),
+            MaskedSum(
+                numbers=outcome.extent.size,
+                bits=MOMENT_FIELD.bits,
+                sites=len(survivors),
+            ),
+            cells=outcome.cells_of_classes,
+            fewest=int(behind.min()),
+        )
+        | {"sites": _site_lines(study, survivors, outcome.matched_sites, outcome.record)}
+    )
+
+
+def _moment_parts(
+    study: Study,
+    match: MaskedSum,
+    learn: MaskedSum,
+    cells: list[int] | None = None,
+    fewest: int | None = None,
+) -> dict[str, Any]:
+    """The disc, the settings, and what travelled in the sums."""
+    geometry, learning = study.geometry, study.learning
+    return {
+        "space": Disc(radius=geometry.radius or None, curvature=geometry.curvature),
+        "parameters": {
+            "summary": "moments",
+            "features": f"{learning.features:,}",
+            "curvature": f"−{geometry.curvature:g}",
+            "classes": f"{study.n_classes or 'as many as are found'}",
+            "fewest cells of a class": f"{study.disclosure.min_cells:,}",
+            "class names": "agreed" if study.agreed else "each site's own",
+            **({} if study.agreed else {"grouping": name_of(learning.grouping)}),
+            "threshold": f"{study.threshold} of {len(study.clients)} sites",
+        },
+        "moments": MomentFacts(
+            features=learning.features,
+            match=None if study.agreed else match,
+            learn=learn,
+            cells=cells,
+            fewest=fewest,
+        ),
+    }
+
+
+def _match_bits(study: Study) -> int:
+    return MatchSummation(study).slots.of_labels.field.bits
+
+
+def _site_lines(
+    study: Study,
+    survivors: Collection[str],
+    matched: Collection[str] | None,
+    record: Record | None = None,
+) -> list[SiteLine]:
+    """Each site on the roster, and in which of two sums it is. A site knows that of the second
+    only."""
+    if study.agreed:
+        return site_lines(study, survivors, record)
+    failures = {} if record is None else record.failures
+    if matched is None:
+        second = dict.fromkeys(survivors, "in the second sum")
+        return [
+            site_line(name, second.get(name, "not in the second sum"), name in survivors)
+            for name in sorted(study.clients)
+        ]
+    fates = dict.fromkeys(matched, "in the first sum only")
+    fates |= dict.fromkeys(survivors, "in both sums")
+    return [
+        site_line(name, fates.get(name, "in neither sum"), name in survivors, failures.get(name))
+        for name in sorted(study.clients)
+    ]

@@ -1,0 +1,112 @@
+"""The method of moments, step by step, with a study's own numbers."""
+
+from typing import Any
+
+from fedhull.report.moment_content import AnyMomentPage, MaskedSum, MomentSitePage
+from fedhull.report.steps import step
+from fedhull.report.words import count, size
+
+
+def moment_steps(page: AnyMomentPage) -> list[dict[str, Any]]:
+    """For each step: which picture, a title, a paragraph, the numbers that matter."""
+    first = [_agreed(page)] if page.agreed else [_sketches(page), _matched(page), _told(page)]
+    return [*first, _moments(page), _totals(page), _classifier(page)]
+
+
+def _agreed(page: AnyMomentPage) -> dict[str, Any]:
+    return step(
+        "matched",
+        "Names are agreed",
+        "The sites have agreed on the names of the classes, and each has mapped its own onto them. "
+        "So nobody has to find out whose class is whose.",
+        (f"{len(page.classes):,}", "classes"),
+    )
+
+
+def _sketches(page: AnyMomentPage) -> dict[str, Any]:
+    return step(
+        "cross",
+        "A sketch of each class",
+        "Seen from a point on the rim, every cell lies on a horocycle, a circle that touches the "
+        "rim there. For four such points a site adds up, over the cells of a class, the cosine and "
+        "the sine of the horocycle's distance from the middle. These eight sums and the number of "
+        "cells are all that leaves at first, masked, without names. Smaller classes than the study "
+        "allows are withheld.",
+        *_travelled(page.moments.match),
+        (page.parameters.get("fewest cells of a class", ""), "cells, at least, in each sketch"),
+    )
+
+
+def _matched(page: AnyMomentPage) -> dict[str, Any]:
+    return step(
+        "matched",
+        "The server finds out which is which",
+        "One site's “class 1” may be another's “class 2”. From the sum the server reads every "
+        "class's count and sketch, and which of them are one site's, but not whose. Classes with "
+        "similar sketches belong together, and those of one site are all different. So the server "
+        "numbers the classes, without knowing any class's name.",
+        (f"{len(page.classes):,}", "classes"),
+        (page.parameters.get("grouping", ""), "grouping"),
+    )
+
+
+def _told(page: AnyMomentPage) -> dict[str, Any]:
+    return step(
+        "sealed",
+        "Each site is told, sealed",
+        "The server publishes an entry for each unnamed site, which only its owner can open: the "
+        "number of each of its classes, how many sites have that class, and how certain the match "
+        "is. From here on all speak of the same classes.",
+    )
+
+
+def _moments(page: AnyMomentPage) -> dict[str, Any]:
+    facts = []
+    if isinstance(page, MomentSitePage):
+        summed = sum(row.smallest for row in page.by_class if not row.withheld)
+        facts = [(f"{summed:,}", "of your cells are in the sums")]
+    return step(
+        "waves",
+        "Moments, added up inside the masks",
+        f"A site makes each cell into {page.moments.features:,} features, waves over horocycles "
+        f"of as many points of the rim. It adds up the products of any two of them over all its "
+        f"cells, and the features themselves class by class. To each sum it adds masks that look "
+        f"random and cancel only in the total over all sites.",
+        (f"{page.moments.features:,}", "features"),
+        *facts,
+    )
+
+
+def _totals(page: AnyMomentPage) -> dict[str, Any]:
+    facts = list(_travelled(page.moments.learn))
+    if page.moments.cells is not None:
+        facts.append((f"{sum(page.moments.cells):,}", "cells in the totals"))
+    if page.bytes_up is not None:
+        whose = "sent by you" if isinstance(page, MomentSitePage) else "the most any site sent"
+        facts.append((size(page.bytes_up), f"{whose}, in all steps together"))
+    return step(
+        "sums",
+        "The server opens totals",
+        "The server adds what it received, the masks cancel, and what it reads are totals over all "
+        "sites. They are exact, and no site's own part can be told from them, except for classes "
+        "that only one site has. Shares of the masks' keys let the others finish if a site "
+        "vanishes.",
+        *facts,
+    )
+
+
+def _classifier(page: AnyMomentPage) -> dict[str, Any]:
+    return step(
+        "boundary",
+        "A classifier for everybody",
+        "The totals are all that a ridge regression has to know of the cells. So the classifier is "
+        "the one that all cells together would have given, if the classes were matched rightly. "
+        "Each site names its classes in its own words.",
+        (count(len(page.classes), "class", "classes"), "in the model"),
+    )
+
+
+def _travelled(sent: MaskedSum | None) -> list[tuple[str, str]]:
+    if sent is None or sent.numbers is None:
+        return []
+    return [(f"{sent.numbers:,}", f"numbers of {sent.bits} bits from each site")]

@@ -1,0 +1,188 @@
+"""What a data-protection officer reads first on the page of a study of moments, exactly as strong
+as the threat model says it."""
+
+from typing import Any
+
+from fedhull.learn.sketch import LENGTH as SKETCH_LENGTH
+from fedhull.report import class_words
+from fedhull.report.moment_content import (
+    AnyMomentPage,
+    MomentCoordinatorPage,
+    MomentSimulationPage,
+    MomentSitePage,
+)
+from fedhull.report.words import Figure, bytes_figure, count, figure
+
+# Rows of the table under "Studies of moments" in docs/threat-model.md; a test compares them.
+SEEN = (
+    "who takes part in which sum, when, message sizes",
+    class_words.SETTINGS,
+)
+SLOTS = (
+    "of every class of every site in one set of ≥ {threshold}, which the server chooses: the "
+    "number of its cells and eight sums over them (their sketch), and which of these classes are "
+    "one site's"
+)
+TOTALS = (
+    "of all cells of one set of ≥ {threshold} sites, which the server chooses: the total of every "
+    "product of two features, and for every class the number of its cells and the total of every "
+    "feature"
+)
+SEEN_IF_ONE_LEFT = (
+    "of a site that drops out between the sums: how many cells of each class it holds"
+)
+SEEN_IF_ONE_VANISHED = class_words.VANISHED
+HIDDEN = (
+    class_words.UPLOAD,
+    "products of features, summed over the cells of one site",
+    "features, summed over one site's cells of a class that other sites have as well",
+)
+HIDDEN_OF_SLOTS = "whose a count and a sketch are, unless that site drops out between the sums"
+HIDDEN_CLASSES = "which classes a named site holds, unless it drops out between the sums"
+HIDDEN_ACCURACY = class_words.ACCURACY_OF_ONE
+HIDDEN_IF_ONE_VANISHED = class_words.UPLOAD_OF_VANISHED
+# Sentences of "What is not protected", in the same place.
+TOTALS_THEMSELVES = (
+    "The totals themselves. They say how the cells of each class lie in the disc, over all sites "
+    "together. This is not differential privacy."
+)
+FEW_CELLS = (
+    "Small classes. The totals of a class with fewer than half as many cells as there are features "
+    "are more numbers than these cells have coordinates, and may be solved for them. A class that "
+    "only one site has is that site's alone."
+)
+SKETCHES = (
+    "Counts and sketches. They say, roughly, where the cells of each class of an unnamed site lie."
+)
+BETWEEN = (
+    "Dropouts between the sums. If one site is in the first sum and not in the second, the "
+    "difference of the counts is how many cells of each class it holds, exactly. Where no other "
+    "site has the same counts, this also tells which sketches are its own. The server can bring "
+    "this about by ignoring a site."
+)
+AGREED = (
+    "Classes that are rare everywhere. Where names are agreed, the server opens the totals of "
+    "every class, however few cells it has. Only the model leaves out those below the minimum."
+)
+SMALL_COHORT = (
+    "Small cohorts. With two sites in a sum, the server and one of them together have the other's "
+    "part."
+)
+OWN_RESULT = (
+    "This page and result.json say which classes this site holds, and how many cells of each. "
+    "Showing them to the coordinator reveals this."
+)
+
+kicker = class_words.kicker
+
+
+def lead(page: AnyMomentPage) -> str:
+    """The study in two or three sentences."""
+    sums = "one masked sum" if page.agreed else "two masked sums"
+    if isinstance(page, MomentSitePage):
+        return (
+            f"{page.name} took part in a study of {len(page.sites)} sites.{no_position(page)} "
+            f"What left were {sums} over its cells, without names: the server reads totals over "
+            f"all sites{'' if page.agreed else ', and of each class a count and a sketch'}."
+        )
+    where = (
+        " Everything ran on one machine, through the whole protocol."
+        if isinstance(page, MomentSimulationPage)
+        else ""
+    )
+    return (
+        f"One classifier was fitted to totals over the cells of {page.n_in_sum} of "
+        f"{len(page.sites)} sites.{where}{no_position(page)} Each site sent {sums} over its cells."
+    )
+
+
+def no_position(page: AnyMomentPage) -> str:
+    """That no cell's position left. Not said where something that left is known to have as many
+    numbers as its cells have coordinates, so that it may say where they are: a sketch of four
+    cells, or totals of fewer than half as many as there are features."""
+    facts = page.moments
+    sketched = facts.fewest is not None and 2 * facts.fewest > SKETCH_LENGTH
+    summed = facts.cells is None or 2 * min(facts.cells) > facts.features
+    return " No cell's position left." if sketched and summed else ""
+
+
+def figures(page: AnyMomentPage) -> list[Figure]:
+    """The numbers at the top: value, what it is, a note."""
+    last = "the sum" if page.agreed else "the last sum"
+    sites = [] if isinstance(page, MomentSitePage) else [class_words.sites_figure(page, last)]
+    accuracy = class_words.accuracy_figure(page)
+    return [*sites, _cells(page), _numbers(page), *bytes_figure(page), accuracy]
+
+
+def seen(page: AnyMomentPage) -> list[str]:
+    """What the server could see."""
+    slots = [] if page.agreed else [SLOTS]
+    lines = [*SEEN, *(row.format(threshold=page.threshold) for row in (*slots, TOTALS))]
+    if n_left_between(page):
+        lines.append(SEEN_IF_ONE_LEFT)
+    if page.n_gone:
+        lines.append(SEEN_IF_ONE_VANISHED)
+    return lines + class_words.accuracy_seen(page)
+
+
+def hidden(page: AnyMomentPage) -> list[str]:
+    """What the server could not see, on its own."""
+    slots = [] if page.agreed else [HIDDEN_OF_SLOTS]
+    vanished = [HIDDEN_IF_ONE_VANISHED] if page.n_gone else []
+    return [*HIDDEN, *slots, HIDDEN_CLASSES, HIDDEN_ACCURACY, *vanished]
+
+
+def unprotected(page: AnyMomentPage) -> list[str]:
+    """What nobody should take to be protected."""
+    own = [OWN_RESULT] if isinstance(page, MomentSitePage) else []
+    names = [AGREED] if page.agreed else [SKETCHES, BETWEEN]
+    cohort = [SMALL_COHORT] if page.n_in_sum == 2 else []
+    always = [class_words.SESSIONS, class_words.NOT_AUDITED]
+    collusion = class_words.collusion(page)
+    return [*own, TOTALS_THEMSELVES, FEW_CELLS, *names, collusion, *cohort, *always]
+
+
+def held(page: AnyMomentPage) -> dict[str, Any] | None:
+    """How many of each site's cells were summed, where whoever writes the page knows."""
+    if not isinstance(page, MomentSimulationPage):
+        return None
+    return {
+        "title": "cells summed",
+        "of_sites": [
+            f"{'none' if site.cells_summed is None else f'{site.cells_summed:,}'} of "
+            f"{site.points_held or 0:,}"
+            for site in page.sites
+        ],
+    }
+
+
+def n_left_between(page: AnyMomentPage) -> int:
+    """How many sites are in the first sum and not in the second, as far as the page knows."""
+    match, learn = page.moments.match, page.moments.learn
+    if match is None or match.sites is None or learn.sites is None:
+        return 0
+    return match.sites - learn.sites
+
+
+def _cells(page: AnyMomentPage) -> Figure:
+    if isinstance(page, MomentSitePage):
+        summed = sum(row.smallest for row in page.by_class if not row.withheld)
+        return figure(
+            f"{summed:,} of {page.points_held:,}",
+            "of your cells were summed",
+            "no cell left by itself",
+        )
+    cells = page.moments.cells or []
+    note = f"in {count(len(cells), 'class', 'classes')}"
+    if isinstance(page, MomentCoordinatorPage):
+        return figure(f"{sum(cells):,}", "cells in the totals", note)
+    return figure(f"{sum(cells):,} of {page.points_total:,}", "cells in the totals", note)
+
+
+def _numbers(page: AnyMomentPage) -> Figure:
+    """How much travelled."""
+    facts = page.moments
+    travelled = [each.numbers for each in (facts.match, facts.learn) if each is not None]
+    words = [f"{numbers:,}" for numbers in travelled if numbers is not None]
+    note = f"{' and '.join(words)} masked numbers from each site" if words else ""
+    return figure(f"{facts.features:,}", "features of each cell", note)
