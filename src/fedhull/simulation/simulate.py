@@ -19,7 +19,7 @@ from fedhull.errors import InvalidInput
 from fedhull.progress import Progress, Report, ignore
 from fedhull.registry import name_of
 from fedhull.report.html import write_page
-from fedhull.report.simulation_pages import AnySimulationPage, Simulated, simulation_page
+from fedhull.report.page_file import AnySimulationPage
 from fedhull.report.testing import pool_tests
 from fedhull.simulation.experiment import Experiment
 from fedhull.simulation.trial import Trial, run_trial
@@ -101,6 +101,9 @@ class Simulation:
 
     def page(self, title: str = "A simulated study") -> AnySimulationPage:
         """What the report page shows: the first trial, and the scores of all."""
+        # pages of moments need scikit-learn, which takes longer to import than all the rest
+        from fedhull.report.simulation_pages import Simulated, simulation_page
+
         first = self.trials[0]
         simulated = Simulated(
             title=title,
