@@ -1,5 +1,7 @@
 """Shrunk alignment: exact where pairs are, nothing where they say nothing, and laws between."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -95,7 +97,7 @@ def test_the_less_certain_the_pairs_the_smaller_the_isometry(seed, n):
     for v in (1e-4, 1e-2, 1.0, 100.0):
         moved, turned = size(align_shrunk(x, y, np.full(n, v), scales=[0.3]).isometry)
         costs.append(moved**2 + (2.0 * turned) ** 2)
-    assert all(b <= a * 1.05 + 1e-6 for a, b in zip(costs, costs[1:], strict=False))
+    assert all(b <= a * 1.05 + 1e-6 for a, b in pairwise(costs))
     assert costs[-1] < 0.01
 
 
@@ -112,9 +114,7 @@ def test_pairs_that_differ_by_chance_alone_set_nothing_in_motion():
     for seed in range(40):
         x, _, _ = pairs(seed, 6)
         noise = 0.1 * np.random.default_rng(seed).standard_normal((6, 2))
-        y = np.array(
-            [translation(p).apply(v / 2.0) for p, v in zip(x, noise, strict=True)]
-        )
+        y = np.array([translation(p).apply(v / 2.0) for p, v in zip(x, noise, strict=True)])
         moves.append(size(align_shrunk(x, y, np.full(6, 0.01)).isometry)[0])
     assert np.median(moves) < 0.02
 

@@ -25,7 +25,7 @@ from fedhull.errors import InvalidInput
 SCALES = (0.02, 0.1, 0.3, 0.8)
 # A turn in radians that is as likely as a move by one.
 _TURN = 0.5
-_MOST_STEPS, _LEAST_GAIN = 30, 1e-10
+_MOST_STEPS, _LEAST_GAIN = 30, 1e-8
 
 
 def align_shrunk(

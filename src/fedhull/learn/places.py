@@ -2,9 +2,11 @@
 both look after an isometry.
 
 A sketch tells classes apart, but nobody can say what it would be had the site been turned a little.
-A place can be moved: it is the centroid of the cells (two numbers) and the covariance of what the
-disc's exponential map at the centroid makes of them (three), which an isometry moves and turns.
-Five numbers, fewer than a sketch has, cannot be solved for five cells, which have ten coordinates.
+A place can be moved: it is the middle of the cells (two numbers) and the covariance of the ways
+from there to the cells (three), which an isometry moves and turns. The middle is Huber's: ways
+longer than 1.5 count as if they were 1.5 long, and then they add up to nothing. So a few cells far
+off, of which a small class has some at one site and none at another, do not decide. Five numbers,
+fewer than a sketch has, cannot be solved for five cells, which have ten coordinates.
 
 Every number lies in [−1, 1] and leaves in the fixed point of sketches. No two sites fill one slot,
 so that a place need not be a sum over cells.
@@ -17,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from fedhull.disc.centroid import centroid
 from fedhull.disc.isometry import Isometry, translation
-from fedhull.disc.maps import log_map
+from fedhull.disc.maps import exp_map, log_map
 from fedhull.disc.points import as_point_rows, check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.learn.centres import FARTHEST, clipped
@@ -25,8 +27,9 @@ from fedhull.learn.horocycles import horocycle_features
 from fedhull.learn.sketch import from_fixed, sketch_waves, to_fixed
 
 LENGTH = 5
-# Cells count as no farther from the centroid than this; no covariance exceeds its square.
-_WIDEST = 6.0
+# Cells count as no farther from the middle than this; no covariance exceeds its square.
+_WIDEST = 1.5
+_STEPS = 20
 # Cells scatter by no less than this, squared, along any axis.
 _LEAST_SCATTER = 1e-3
 # What a normal distribution looks like to five points on each axis.
@@ -82,12 +85,20 @@ def class_place(points: ArrayLike, curvature: float = 1.0) -> np.ndarray:
         raise InvalidInput(f"points must have shape (n, 2): places are of the disc, got {x.shape}")
     cells = np.sqrt(k) * clipped(x, k)
     middle = centroid(cells)
-    seen = translation(-middle).apply(cells)
-    away = 2.0 * log_map(np.zeros(2), seen)
-    length = np.maximum(np.hypot.reduce(away, axis=1), 1e-300)
-    away *= np.minimum(1.0, _WIDEST / length)[:, None]
-    scatter = away.T @ away / len(away) / _WIDEST**2
+    for _ in range(_STEPS):
+        step = _ways(middle, cells).mean(axis=0)
+        middle = translation(middle).apply(exp_map(np.zeros(2), step / 2.0))
+    ways = _ways(middle, cells)
+    scatter = ways.T @ ways / len(ways) / _WIDEST**2
     return to_fixed([*middle, scatter[0, 0], scatter[0, 1], scatter[1, 1]])
+
+
+def _ways(middle: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """The ways (n, 2) from a middle to cells (n, 2), as long as the distance but no longer than
+    Huber's limit."""
+    ways = 2.0 * log_map(np.zeros(2), translation(-middle).apply(cells))
+    length = np.maximum(np.hypot.reduce(ways, axis=1), 1e-300)
+    return ways * np.minimum(1.0, _WIDEST / length)[:, None]
 
 
 def slot_places(values: ArrayLike) -> Places:

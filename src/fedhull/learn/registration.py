@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedhull.disc.align import generators
 from fedhull.disc.isometry import Isometry, rotation, translation
 from fedhull.disc.shrink import align_shrunk
 from fedhull.learn.places import Places
@@ -23,7 +24,8 @@ _MOST_COST = 30.0
 # A slot of a class that nobody else has costs as much as a place drawn from all over the disc.
 ALONE = 12.0
 _RINGS, _TURNS = (0.25, 0.5), np.linspace(-0.5, 0.5, 11)
-_REFINED, _STEPS = 6, 4
+# The best few assignments are refined, as long as they cost no more than this above the least.
+_REFINED, _STEPS, _NEAR = 6, 4, 40.0
 
 
 class Template(NamedTuple):
@@ -60,7 +62,9 @@ def register(
     costs.sort(key=lambda entry: entry[0])
     found: dict[bytes, Registration] = {}
     tried: set[bytes] = set()
-    for _, classes, f in costs:
+    for cost, classes, f in costs:
+        if len(tried) == _REFINED or cost > costs[0][0] + _NEAR:
+            break
         if classes.tobytes() in tried:
             continue
         tried.add(classes.tobytes())
@@ -68,8 +72,6 @@ def register(
         key = refined.classes.tobytes()
         if key not in found or refined.cost < found[key].cost:
             found[key] = refined
-        if len(tried) == _REFINED:
-            break
     return sorted(found.values(), key=lambda entry: entry.cost)
 
 
@@ -89,7 +91,7 @@ def slot_costs(places: Places, weights: np.ndarray, template: Template) -> np.nd
     # twice the divergence of two normal distributions; a covariance is less certain than a mean
     wide = cells + _DIFFERENT**2 * np.eye(2)
     mine = places.scatter[:, None] + _DIFFERENT**2 * np.eye(2)
-    ratio = np.linalg.solve(np.broadcast_to(wide, (*both.shape, 2, 2)), mine * np.ones((len(c), 1, 1)))
+    ratio = np.linalg.inv(wide) @ mine
     shape = np.trace(ratio, axis1=-2, axis2=-1) - np.linalg.slogdet(ratio)[1] - 2.0
     return np.minimum(apart + 0.5 * shape / both + 4.0, _MOST_COST)
 
@@ -113,6 +115,20 @@ def prior_cost(f: Isometry) -> float:
     return float((move / MOVE) ** 2 + (turn / TURN) ** 2)
 
 
+def freedom_cost(
+    places: Places, weights: np.ndarray, template: Template, classes: np.ndarray
+) -> float:
+    """What it costs that an isometry was free to fit: log|I + Λ⁻¹H| for what slots say of it, H,
+    and what was known beforehand, Λ. Without it sites that were measured alike would be moved, too."""
+    held = classes >= 0
+    known = np.diag([MOVE**-2.0, MOVE**-2.0, TURN**-2.0])
+    z = np.column_stack((places.centres[held].real, places.centres[held].imag))
+    lengths = 2.0 / (1.0 - (z * z).sum(axis=1))
+    ways = generators(z, 1.0) * lengths[:, None]
+    told = np.einsum("aik,bik,i->ab", ways, ways, 1.0 / _variances(weights, template, classes))
+    return float(np.linalg.slogdet(known + told)[1] - np.linalg.slogdet(known)[1])
+
+
 def fit_isometry(
     places: Places, weights: np.ndarray, template: Template, classes: np.ndarray, start: Isometry
 ) -> Isometry:
@@ -121,10 +137,18 @@ def fit_isometry(
     if not held.any():
         return start
     mine, theirs = places.of(held), template.places.of(classes[held])
-    both = 1.0 / weights[held] + 1.0 / template.weights[classes[held]]
-    variances = 0.5 * np.trace(theirs.scatter, axis1=1, axis2=2) * both + _DIFFERENT**2
+    variances = _variances(weights, template, classes)
     source, target = (np.column_stack((p.centres.real, p.centres.imag)) for p in (mine, theirs))
     return align_shrunk(source, target, variances, scales=(MOVE,), start=start).isometry
+
+
+def _variances(weights: np.ndarray, template: Template, classes: np.ndarray) -> np.ndarray:
+    """By how much centres of slots and of their classes differ along an axis, squared; of those
+    slots that have a class."""
+    held = classes >= 0
+    both = 1.0 / weights[held] + 1.0 / template.weights[classes[held]]
+    scatter = template.places.scatter[classes[held]]
+    return 0.5 * np.trace(scatter, axis1=1, axis2=2) * both + _DIFFERENT**2
 
 
 def _refined(

@@ -140,7 +140,7 @@ def match_slots(
 def match_evidence(
     means: ArrayLike, counts: ArrayLike, owners: ArrayLike, groups: np.ndarray
 ) -> float:
-    """Twice the logarithm of the probability of slots and of their groups 0, 1, …, up to a constant:
+    """Twice the logarithm of the probability of slots and of groups 0, 1, …, up to a constant:
     by which matchings of the same slots can be compared."""
     return _evidence(_Study.of(*_checked(means, counts, owners)), groups)
 
