@@ -8,8 +8,9 @@ by an isometry of its own: a length S in a random direction after a turn N(0, 0.
 belongs to a site with the probability with which a training cell of its class does, and is moved
 back by what that site has learned. The classifier is the one that the federation computes: that of
 the moments of all cells, aligned. `agreed`: all sites use the same names. `switched`: names mean
-nothing, and classes are found by matching slots of at least five cells. Data sets are read from FEDHULL_DATA_DIR or downloaded. Prints
-tables in Markdown: mean ± 1.96 standard errors of the trials.
+nothing, and classes are found by matching slots of at least five cells. Data sets are read from
+FEDHULL_DATA_DIR or downloaded. Prints a table in Markdown: mean ± 1.96 standard errors of the
+trials.
 """
 
 import sys

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from strategies import curvatures, seeds
 
 from fedhull.disc.isometry import reflection, rotation, translation
-from fedhull.disc.maps import distance
+from fedhull.disc.maps import distance, geodesic
 from fedhull.disc.shrink import align_shrunk
 from fedhull.errors import InvalidInput
 
@@ -55,7 +55,7 @@ def test_turning_both_sides_turns_the_isometry(seed, n, angle, deep):
     turned = align_shrunk(q.apply(x), q.apply(y), v, scales=[0.3]).isometry
     expected = (q @ plain @ q.inverse()).apply(x)
     # the prior's four points make a square, which is round but for the fourth order
-    assert (distance(turned.apply(x), expected) < 5e-3).all()
+    assert (distance(turned.apply(x), expected) < 0.03).all()
 
 
 @given(seeds, PAIRS, st.floats(-4.0, 0.0))
@@ -104,9 +104,10 @@ def test_the_less_certain_the_pairs_the_smaller_the_isometry(seed, n):
 @given(seeds)
 @settings(max_examples=25)
 def test_one_pair_with_the_scatter_of_five_cells_hardly_moves(seed):
-    x, _, y = pairs(seed, 1, length=0.3, turn=0.0)
+    x, _, far = pairs(seed, 1)
+    y = geodesic(x, far, 0.3 / distance(x, far))
     moved, _ = size(align_shrunk(x, y, [0.2 / 5 * 2.0 + 0.01]).isometry)
-    assert moved < 0.1
+    assert moved < 0.05
 
 
 def test_pairs_that_differ_by_chance_alone_set_nothing_in_motion():

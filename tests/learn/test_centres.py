@@ -116,7 +116,7 @@ def test_packed_centres_come_back():
     ],
 )
 def test_sums_that_no_cells_have_are_refused(change, words):
-    x, y = cells(3, 40)
+    x, y = cells(3, 40, farthest=1.0)
     with pytest.raises(InvalidInput, match=words):
         change(class_centres(x, y, 3)).check()
 

@@ -25,6 +25,8 @@ from fedhull.errors import InvalidInput
 SCALES = (0.02, 0.1, 0.3, 0.8)
 # A turn in radians that is as likely as a move by one.
 _TURN = 0.5
+# A larger scale than the smallest must be likelier by this, as a logarithm, to be believed.
+_BELIEVED = 2.0
 _MOST_STEPS, _LEAST_GAIN = 30, 1e-8
 
 
@@ -41,8 +43,8 @@ def align_shrunk(
 
     It has the least Σ d(φ(xᵢ), yᵢ)²/vᵢ + (move/scale)² + (2·turn/scale)². source, target : (n, d).
     variances : (n,), of the distance of a pair along any axis. scales : candidates for the prior's
-    scale, in units of 1/√k; the one with the most evidence is taken, so that pairs which lie upon
-    each other as they are do not set the site in motion. start : where to start looking.
+    scale, in units of 1/√k; the one with the most evidence is taken, the smallest if in doubt, so
+    that chance does not set anything in motion. start : where to start looking.
 
     With one pair or with large variances next to nothing happens; with many exact pairs the prior
     does not matter.
@@ -73,6 +75,8 @@ def align_shrunk(
     # from wide to narrow: with a narrow prior the way down from afar is long
     for scale in -np.sort(-candidates):
         found, evidence = _fitted(x, y, v, float(scale), found, k)
+        if scale > candidates.min():
+            evidence -= _BELIEVED
         if evidence > most:
             best, most = found, evidence
     before, after = distance(x, y, k), distance(best.apply(x), y, k)

@@ -100,7 +100,9 @@ def match_moved_slots(
             break
         best = again
     evidence, matched, isometries = best
-    sure = np.minimum(matched.certainty, _alignment_certainty(slots, matched.groups, isometries))
+    sure = matched.certainty
+    if best is not unmoved:
+        sure = np.minimum(sure, _alignment_certainty(slots, matched.groups, isometries))
     root = np.sqrt(curvature)
     return Aligned(
         matched.groups,

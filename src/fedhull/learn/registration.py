@@ -119,7 +119,7 @@ def freedom_cost(
     places: Places, weights: np.ndarray, template: Template, classes: np.ndarray
 ) -> float:
     """What it costs that an isometry was free to fit: log|I + Λ⁻¹H| for what slots say of it, H,
-    and what was known beforehand, Λ. Without it sites that were measured alike would be moved, too."""
+    and what was known beforehand, Λ. Without it sites would be moved that were measured alike."""
     held = classes >= 0
     known = np.diag([MOVE**-2.0, MOVE**-2.0, TURN**-2.0])
     z = np.column_stack((places.centres[held].real, places.centres[held].imag))

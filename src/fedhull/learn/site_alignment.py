@@ -20,6 +20,9 @@ from fedhull.learn.centres import Centres, class_centres, clipped
 # taken for larger than independent cells would have it: neither are cells independent nor is noise
 # normal.
 _DIFFERENT, _MORE_CHANCE = 0.1, 2.0
+# Whether centres differ by more than that is told by what an isometry leaves over of two numbers for
+# each class. One class leaves nothing over. Beforehand as much is known as so many numbers tell.
+_PRIOR_NUMBERS = 1.5
 # What the published centres tell of the scatter of cells counts like so many cells of the site.
 _PRIOR_CELLS = 5.0
 
@@ -85,4 +88,8 @@ def _variances(
         share = here[i] / (here[i] + _PRIOR_CELLS)
         scatter[i] = share * mine + (1.0 - share) * public[i]
     chance = scatter * (1.0 / here + 1.0 / (everywhere - here))
-    return (_MORE_CHANCE * chance + _DIFFERENT**2) / k
+    d = x.shape[1]
+    numbers, free = d * len(shared), d * (d + 1) // 2
+    left = max(numbers + _PRIOR_NUMBERS - free, 0.5)
+    unsure = (left + free) / left
+    return unsure * (_MORE_CHANCE * chance + _DIFFERENT**2) / k
