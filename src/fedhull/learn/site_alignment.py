@@ -20,9 +20,9 @@ from fedhull.learn.centres import Centres, class_centres, clipped
 # taken for larger than independent cells would have it: neither are cells independent nor is noise
 # normal.
 _DIFFERENT, _MORE_CHANCE = 0.1, 2.0
-# Whether centres differ by more than that is told by what an isometry leaves over of two numbers for
-# each class. One class leaves nothing over. Beforehand as much is known as so many numbers tell.
-_PRIOR_NUMBERS = 1.5
+# Whether centres differ by more than that shows in what an isometry leaves over of the two numbers
+# that each class gives. One class leaves nothing over; what is known beforehand counts like so many.
+_PRIOR_NUMBERS = 1.25
 # What the published centres tell of the scatter of cells counts like so many cells of the site.
 _PRIOR_CELLS = 5.0
 
@@ -90,6 +90,6 @@ def _variances(
     chance = scatter * (1.0 / here + 1.0 / (everywhere - here))
     d = x.shape[1]
     numbers, free = d * len(shared), d * (d + 1) // 2
-    left = max(numbers + _PRIOR_NUMBERS - free, 0.5)
+    left = max(numbers + _PRIOR_NUMBERS - free, 0.25)
     unsure = (left + free) / left
     return unsure * (_MORE_CHANCE * chance + _DIFFERENT**2) / k
