@@ -80,12 +80,20 @@ def match_moved_slots(
     places (n, 5) : as `class_place` makes them. counts (n,), owners (n,), n_classes : as for
     `match_slots`. A certainty is that of the match after the alignment, or less: that of the
     alignment itself against the next best one by which the slot would be another class.
+
+    >>> from fedhull.learn.places import class_place
+    >>> left, right = class_place([[-0.5, 0.0], [-0.4, 0.1]]), class_place([[0.5, 0.1], [0.3, 0.0]])
+    >>> match_moved_slots([left, right, right, left], [2] * 4, ["a", "a", "b", "b"], 2).groups
+    array([0, 1, 1, 0])
     """
     values = slot_places(places)
     n = np.asarray(counts, dtype=np.float64)
     names = np.asarray(owners)
     if n.shape != values.centres.shape or names.shape != n.shape or not (n >= 1.0).all():
-        raise InvalidInput(f"counts and owners must be given for each of {len(values.centres)}")
+        raise InvalidInput(
+            f"counts and owners must be given for each of the {len(values.centres)} slots, and "
+            "counts must be at least 1"
+        )
     slots = _Slots(values, n, np.unique(names, return_inverse=True)[1], n_classes)
     still = [translation(np.zeros(2))] * slots.n_owners
     unmoved = _matched(slots, still)

@@ -21,7 +21,7 @@ from fedhull.learn.centres import Centres, class_centres, clipped
 # normal.
 _DIFFERENT, _MORE_CHANCE = 0.1, 2.0
 # Whether centres differ by more than that shows in what an isometry leaves over of the two numbers
-# that each class gives. One class leaves nothing over; what is known beforehand counts like so many.
+# that each class gives. One class leaves nothing over; beforehand as much is known as so many tell.
 _PRIOR_NUMBERS = 1.25
 # What the published centres tell of the scatter of cells counts like so many cells of the site.
 _PRIOR_CELLS = 5.0
