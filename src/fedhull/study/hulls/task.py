@@ -27,8 +27,6 @@ _MUCH = 0.5
 class HullTask(ClassTask):
     """One sum of hulls, from which a classifier is learned."""
 
-    sums = 1
-
     def prepare(
         self,
         x: np.ndarray,
@@ -56,7 +54,7 @@ class HullTask(ClassTask):
         checkpoint: bytes | None = None,
     ) -> HullSite:
         """A site with these holdings."""
-        return HullSite(self.study, name, identity, holdings, randomness)
+        return HullSite(self.study, name, identity, holdings, randomness, checkpoint)
 
     def coordinator(self) -> HullCoordinator:
         """The coordinator's side."""
