@@ -33,6 +33,11 @@ def free_port() -> int:
 
 # One of three may drop out; by default none may.
 TWO_OF_THREE = "[protocol]\nthreshold = 2"
+# Studies of moments: sites call their classes what they like, or by the names in the data.
+MOMENTS = '[learning]\nsummary = "moments"\nfeatures = 24'
+AGREED = (
+    '[classes]\nnames = ["lineage-1", "lineage-2", "lineage-3", "lineage-4", "lineage-5", "stem"]'
+)
 
 
 def draft(names, extra="") -> str:
