@@ -154,6 +154,12 @@ class MomentCoordinator(Coordinator):
             return MatchSummation(study)
         return MomentSummation(study, 2, max(self._matched.groups) + 1, digest(self._news))
 
+    def purpose(self) -> str | None:
+        """What either sum is for."""
+        if self.study.agreed:
+            return None
+        return "match" if self._matched is None else "learn"
+
     def kept(self, opened: MatchTotal | MomentTotal) -> bytes | None:
         """The totals, and what they are of; nothing can be learned from the first sum alone."""
         if isinstance(opened, MatchTotal):
