@@ -226,7 +226,7 @@ def test_commands_say_how_the_study_ended(study):
     for name in NAMES:
         done = fedhull("client", study.kits / name, *options)
         assert done.returncode == 0, done.stderr
-        assert "The model uses your class names: lineage-1" in done.stderr
+        assert "The model uses your class names: " in done.stderr
         assert "points you held out" in done.stderr
     done = fedhull("server", study.kits / "server", *options)
     assert done.returncode == 0, done.stderr

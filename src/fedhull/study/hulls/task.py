@@ -26,6 +26,7 @@ class HullTask(ClassTask):
     """One sum of hulls, from which a classifier is learned."""
 
     sums = 1
+    choices = ("method", "grouping", "strength", "classes")
 
     def prepare(
         self,

@@ -13,6 +13,7 @@ from fedhull.learn.extent import Extent
 from fedhull.learn.moment_classifier import SCALES, MomentClassifier
 from fedhull.learn.moments import Moments
 from fedhull.protocol.keys import digest
+from fedhull.registry import name_of
 from fedhull.study.classes.matching import Match, match
 from fedhull.study.classes.outcome import ClassOutcome
 from fedhull.study.classes.publication import publish, sealed_entries
@@ -206,6 +207,7 @@ class MomentCoordinator(Coordinator):
         # an order that does not depend on labels, which are drawn from the system's randomness
         labels = sorted(sketches, key=lambda label: (sketches[label], label))
         found = match(study, labels, sketches)
+        _check_apart(study, found)
         self._matched = Matched.of(found, opened)
         news = MatchNews(max(found.numbers) + 1, {})
         entries = sealed_entries(study, found, opened.slots.secrets, news.bound_to)
@@ -233,3 +235,13 @@ class MomentCoordinator(Coordinator):
         if matched is None:
             return publish(study, self._model, None, {})
         return publish(study, self._model, matched.match, matched.secrets)
+
+
+def _check_apart(study: Study, found: Match) -> None:
+    """Sites object if two of their classes are taken for one, so such a match is not published."""
+    taken = [(study.place_of(label), group) for label, group in found.class_of_label.items()]
+    if len(set(taken)) < len(taken):
+        raise InvalidInput(
+            f"grouping {name_of(study.learning.grouping)!r} takes two classes of one site for one, "
+            f"which sites in a study of moments do not accept; use 'matching'"
+        )
