@@ -5,7 +5,7 @@ import pytest
 from browser import start_chromium
 from conformance import agree
 from encoders import make_encoder_kits
-from federations import draft, make_data
+from federations import TWO_OF_THREE, draft, make_data
 
 from fedhull import make_tree, simulate
 from fedhull.kits.kit import Kit
@@ -72,7 +72,51 @@ def federated(tmp_path_factory):
     folder = tmp_path_factory.mktemp("study")
     kits = make_kits(draft(NAMES), folder / "kits").folder
     data = make_data(folder, NAMES)
-    return run_in_this_process(kits, {name: agree(kits, name, data) for name in NAMES})
+    return run_in_this_process(kits, agreeing(kits, data))
+
+
+MOMENTS = '[learning]\nsummary = "moments"\nfeatures = 32'
+
+
+@pytest.fixture(scope="session")
+def summed(tmp_path_factory):
+    """{participant: its results folder} of a study of moments from kits."""
+    return study_of_moments(tmp_path_factory.mktemp("moments"))
+
+
+@pytest.fixture(scope="session")
+def left_between(tmp_path_factory):
+    """The same of one in which lab-c drops out between the sums."""
+    return study_of_moments(tmp_path_factory.mktemp("between"), until=2)
+
+
+@pytest.fixture(scope="session")
+def summed_by_name(tmp_path_factory):
+    """The same of one with agreed names."""
+    names = ", ".join(f'"{name}"' for name in np.unique(make_tree(100, seed=1).y))
+    return study_of_moments(tmp_path_factory.mktemp("agreed"), f"[classes]\nnames = [{names}]")
+
+
+@pytest.fixture(scope="session")
+def summed_simulation():
+    data = make_tree(900, lineages=3, seed=0)
+    names = np.array([HOSTILE[name] for name in data.y])
+    return simulate(
+        data.x / np.sqrt(2.0), names, clients=4, epsilon=0.1, curvature=2.0, summary="moments",
+        drop="1@upload", switch_labels=True, partition="dirichlet:1",
+    )  # fmt: skip
+
+
+def agreeing(kits, data):
+    """The sites' kits. All studies here are over the same data, so consent says "again"."""
+    return {name: agree(kits, name, data, again=True) for name in NAMES}
+
+
+def study_of_moments(folder, extra="", until=None):
+    drafted = draft(NAMES, f"{TWO_OF_THREE}\n{MOMENTS}\n{extra}")
+    kits = make_kits(drafted, folder / "kits").folder
+    data = make_data(folder, NAMES)
+    return run_in_this_process(kits, agreeing(kits, data), until)
 
 
 @pytest.fixture(scope="session")

@@ -168,3 +168,15 @@ def test_hulls_need_a_radius_and_moments_do_not():
     with pytest.raises(InvalidInput, match="must say which radius"):
         draft_study(3, 2)
     assert draft_study(3, 2, summary="moments").geometry.radius == 0.0
+
+
+@pytest.mark.parametrize("agreed", [True, False])
+def test_the_plan_says_to_the_byte_what_a_site_sends(agreed):
+    x, y = cells(6, n=240)
+    study = moment_study(4, agreed)
+    holdings = {name: task_of(study).hold(x, y, np.unique(y)) for name in study.clients}
+    sent = rehearse(study, holdings).outcome.record.bytes_up
+    # sites' names are of one length; fresh keys have the length of nobody's
+    coordinated = msgspec.structs.replace(study, coordinator="0" * 64)
+    plan = task_of(coordinated).plan(holdings["site-0001"], corners=0)
+    assert set(sent.values()) == {plan.numbers["bytes_up_per_client"]}

@@ -8,10 +8,11 @@ import msgspec
 from fedhull.errors import InvalidInput
 from fedhull.report.content import VERSION
 from fedhull.report.encoder_content import EncoderCoordinatorPage, EncoderSitePage
-from fedhull.report.hull_content import AnyHullPage
-from fedhull.report.moment_content import AnyMomentPage
+from fedhull.report.hull_content import AnyHullPage, SimulationPage
+from fedhull.report.moment_content import AnyMomentPage, MomentSimulationPage
 from fedhull.text import shortened
 
+AnySimulationPage = SimulationPage | MomentSimulationPage
 AnyPage = AnyHullPage | AnyMomentPage | EncoderCoordinatorPage | EncoderSitePage
 
 _LARGEST = 2**53

@@ -14,12 +14,11 @@ from fedhull.report.hull_content import SimulationPage, Tradeoff
 from fedhull.report.hull_pages import HULL_CHECKS, hull_outcome_parts
 from fedhull.report.moment_content import MomentSimulationPage
 from fedhull.report.moment_pages import moment_checks, moment_outcome_parts
+from fedhull.report.page_file import AnySimulationPage
 from fedhull.report.parts import SERVER_CHECKS, passed, site_lines
 from fedhull.study.classes.outcome import ClassOutcome
 from fedhull.study.hulls.coordinator import HullOutcome
 from fedhull.study.moments.coordinator import MomentOutcome
-
-AnySimulationPage = SimulationPage | MomentSimulationPage
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

@@ -19,12 +19,19 @@ from fedhull.errors import InvalidInput
 from fedhull.progress import Progress, Report, ignore
 from fedhull.registry import name_of
 from fedhull.report.html import write_page
-from fedhull.report.simulation_pages import AnySimulationPage, Simulated, simulation_page
+from fedhull.report.page_file import AnySimulationPage
 from fedhull.report.testing import pool_tests
 from fedhull.simulation.experiment import Experiment
 from fedhull.simulation.trial import Trial, run_trial
-from fedhull.study.draft import SETTINGS, check_setting, default_of, draft_study, settings_of
-from fedhull.study.study import Classes, Geometry, Study
+from fedhull.study.draft import (
+    SETTINGS,
+    check_setting,
+    default_of,
+    draft_study,
+    settings_of,
+    with_names,
+)
+from fedhull.study.study import Geometry, Study
 from fedhull.study.summaries import SUMMARIES
 
 _LIBRARIES = ("fedhull", "numpy", "scipy", "scikit-learn", "numba", "python-flint", "cryptography")
@@ -94,6 +101,9 @@ class Simulation:
 
     def page(self, title: str = "A simulated study") -> AnySimulationPage:
         """What the report page shows: the first trial, and the scores of all."""
+        # pages of moments need scikit-learn, which takes longer to import than all the rest
+        from fedhull.report.simulation_pages import Simulated, simulation_page
+
         first = self.trials[0]
         simulated = Simulated(
             title=title,
@@ -206,7 +216,7 @@ def simulate(
     )
     if experiment.agreed_names:
         y = y.astype(str)
-        study = _with_names(study, np.unique(y).tolist())
+        study = with_names(study, np.unique(y).tolist())
     if experiment.dropped[0] >= clients:
         raise InvalidInput(f"drop = {experiment.drop!r} leaves none of the {clients} sites")
     study = _with_room_for(study, experiment.dropped[0])
@@ -222,12 +232,6 @@ def simulate(
             for number in range(experiment.trials)
         ],
     )
-
-
-def _with_names(study: Study, names: list[str]) -> Study:
-    """The study of sites that have agreed on these names."""
-    labels = msgspec.structs.replace(study.labels, classes=len(names))
-    return msgspec.structs.replace(study, labels=labels, classes=Classes(names=names))
 
 
 def _with_room_for(study: Study, dropped: int) -> Study:
