@@ -187,7 +187,7 @@ class MomentSite(ClassSite):
 def _read_checkpoint(raw: bytes) -> _Checkpoint:
     try:
         return msgspec.msgpack.decode(raw, type=_Checkpoint)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         raise InvalidInput(
             "what was kept between the two sums is damaged; start a new session with --again"
         ) from None
