@@ -66,6 +66,7 @@ def test_with_agreed_names_there_is_one_sum(tmp_path):
     pooled = MomentClassifier(n_features=24, seed=0).fit(x, y)
     model = load_model(study.results("server") / "model.json")
     assert (model.predict(x) == pooled.predict(x)).all()
+    assert model.coef_ == pytest.approx(pooled.coef_, rel=1e-6)
     assert [study.result(name)["classes"] for name in NAMES] == [
         {str(i): name for i, name in enumerate(np.unique(y).tolist())}
     ] * 3
