@@ -22,11 +22,12 @@ from fedhull.learn.moment_classifier import SCALES
 from fedhull.learn.moments import BITS, Moments, moments_of_points
 from fedhull.protocol import messages as m
 from fedhull.protocol.memory import MemoryEngine
+from fedhull.study.classes.match_sum import MatchNews
 from fedhull.study.classes.publication import sealed_entries
 from fedhull.study.coordinator import run_study
 from fedhull.study.draft import draft_study
 from fedhull.study.moments.coordinator import MomentCoordinator
-from fedhull.study.moments.sum import MOMENT_FIELD, MatchNews, MomentSummation
+from fedhull.study.moments.sum import MOMENT_FIELD, MomentSummation
 
 NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
 
@@ -69,12 +70,12 @@ class Lying(MomentCoordinator):
         self.forge, self.at_the_end = forge, at_the_end
 
     def _match(self, opened):
-        super()._match(opened)
-        self._news = self.forge(self, MatchNews.from_bytes(self._news)).to_bytes()
-        return self._news
+        news = MatchNews.from_bytes(super()._match(opened))
+        self.news = self.forge(self, news).to_bytes()
+        return self.news
 
-    def _learn(self, opened):
-        content = super()._learn(opened)
+    def learn(self, opened):
+        content = super().learn(opened)
         return self.at_the_end(self) if self.at_the_end else content
 
 
@@ -118,20 +119,20 @@ def test_a_site_that_was_told_something_else_than_the_others_uploads_nothing(par
 
 
 def two_for_one(lying, news, place):
-    numbers = lying._matched.groups.copy()
-    mine = [i for i, lab in enumerate(lying._matched.labels) if lying.study.place_of(lab) == place]
+    numbers = lying.matched.groups.copy()
+    mine = [i for i, lab in enumerate(lying.matched.labels) if lying.study.place_of(lab) == place]
     numbers[mine[0]] = numbers[mine[1]]
     return resealed(lying, news, place, numbers)
 
 
 def beyond(lying, news, place):
-    numbers = [n + news.n_classes for n in lying._matched.groups]
+    numbers = [n + news.n_classes for n in lying.matched.groups]
     return resealed(lying, news, place, numbers)
 
 
 def resealed(lying, news, place, numbers):
-    match = msgspec.structs.replace(lying._matched, groups=numbers).match
-    entries = sealed_entries(lying.study, match, lying._matched.secrets, news.bound_to)
+    match = msgspec.structs.replace(lying.matched, groups=numbers).match
+    entries = sealed_entries(lying.study, match, lying.matched.secrets, news.bound_to)
     return MatchNews(news.n_classes, news.entries | {place: entries[place]})
 
 
@@ -218,7 +219,7 @@ def test_more_classes_than_there_can_be_are_refused_by_all_alike(parties, n_clas
 
 def test_the_first_publication_as_the_last_is_no_model_and_the_answers_say_nothing(parties):
     honest, _, fine = run(parties)
-    lying = Lying(study_of(parties), at_the_end=lambda lying: lying._news)
+    lying = Lying(study_of(parties), at_the_end=lambda lying: lying.news)
     watching, sites, outcome = run(parties, lying)
     assert all(isinstance(site.complaint, BadMessage) for site in sites.values())
     assert watching.seen == honest.seen

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 from conformance import OBSERVATIONS, agree, check, observe, sites_in_memory
-from federations import AGREED, MOMENTS, Federation, draft, ended, make_data
+from federations import AGREED, ALIGNED, MOMENTS, Federation, draft, ended, make_data
 
 from fedhull.engines.base import Options
 from fedhull.engines.files.engine import FilesEngine, Steps
@@ -18,10 +18,18 @@ from fedhull.protocol.memory import MemoryEngine
 NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
 
 
-@pytest.fixture(params=["", MOMENTS, f"{MOMENTS}\n{AGREED}"], ids=["hulls", "moments", "agreed"])
+STUDIES = {
+    "hulls": "",
+    "moments": MOMENTS,
+    "aligned": ALIGNED,
+    "agreed": f"{MOMENTS}\n{AGREED}",
+}
+
+
+@pytest.fixture(params=STUDIES)
 def parties(tmp_path, request):
     """(folder of kits, {site: data file}) of each kind of study, every site's consent given."""
-    make_kits(draft(NAMES, request.param), tmp_path / "kits")
+    make_kits(draft(NAMES, STUDIES[request.param]), tmp_path / "kits")
     data = make_data(tmp_path, NAMES)
     for name in NAMES:
         agree(tmp_path / "kits", name, data)

@@ -117,7 +117,7 @@ def test_a_site_killed_between_two_sums_is_in_the_first_only_and_gets_the_model_
     assert result["survivors"] == stayed
     progress = (study.results("server") / "progress.jsonl").read_text()
     assert [json.loads(line)["step"] for line in progress.splitlines()] == [
-        f"{name}: {step}" for name in ("match", "learn") for step in STEPS
+        f"{name}: {step}" for name in ("match (1 of 2)", "learn (2 of 2)") for step in STEPS
     ]
     publication = study.results("server") / "publication.bin"
     study.command("client", str(study.kits / gone), "--fetch", "--publication", str(publication))

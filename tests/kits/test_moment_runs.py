@@ -241,9 +241,9 @@ def test_if_learning_fails_the_totals_are_kept_and_no_setting_is_suggested(kits,
 
 
 def test_nothing_is_kept_of_a_first_sum_that_could_not_be_matched(kits, monkeypatch):
-    from fedhull.study.moments import coordinator
+    from fedhull.study.classes import coordinator
 
-    def fail(*args):
+    def fail(*args, **settings):
         raise InvalidInput("no match")
 
     monkeypatch.setattr(coordinator, "match", fail)

@@ -276,8 +276,8 @@ def test_consent_is_for_the_cells_that_were_shown(tmp_path):
 
 
 def test_an_encoder_study_of_many_rounds_is_not_for_files(tmp_path):
-    kits, _ = make_encoder_kits(tmp_path, NAMES, rounds=4)
-    with pytest.raises(InvalidInput, match="cannot run over files: its 4 rounds"):
+    kits, _ = make_encoder_kits(tmp_path, NAMES, rounds=5)
+    with pytest.raises(InvalidInput, match="cannot run over files: its 5 rounds"):
         FILES.serve(Kit.open(kits / "server"), Options(), print)
     with pytest.raises(InvalidInput, match="cannot run over files"):
         FILES.join(Kit.open(kits / "lab-a"), Options(), print)

@@ -6,17 +6,20 @@ import pytest
 
 from fedhull.protocol.layout import Layout
 from fedhull.protocol.sizes import bytes_up
+from fedhull.study.classes.centre_sum import CentreSummation
+from fedhull.study.classes.match_sum import MatchSummation
+from fedhull.study.classes.standing import LAST, MATCH, stages_of
 from fedhull.study.counts import COUNTS
 from fedhull.study.draft import draft_study, site_name
-from fedhull.study.moments.sum import MatchSummation, MomentSummation
+from fedhull.study.moments.sum import MomentSummation
 from fedhull.study.rehearsal import rehearse
 from fedhull.study.study import Classes
 from fedhull.study.task import task_of
 
 
-def rehearsed(sites, classes, cells, features, agreed=False):
+def rehearsed(sites, classes, cells, features, agreed=False, align=0):
     """A study in which every site has so many cells, dealt out to classes around the disc."""
-    study = draft_study(sites, classes, summary="moments", features=features)
+    study = draft_study(sites, classes, summary="moments", features=features, align=align)
     names = np.array([f"class-{i}" for i in range(classes)])
     if agreed:
         study = msgspec.structs.replace(study, classes=Classes(names=names.tolist()))
@@ -35,15 +38,18 @@ def rehearsed(sites, classes, cells, features, agreed=False):
 def layouts(rehearsal, name):
     """[(how the vector of a sum is laid out, how many numbers are announced)]."""
     study, totals = rehearsal.study, rehearsal.sites[name].session.totals
-    n = len(study.clients)
-    learn = MomentSummation(study, 1 if study.agreed else 2, len(totals)).layout(totals, n)
-    if study.agreed:
-        return [(learn, len(totals))]
-    return [(MatchSummation(study).layout((), n), 0), (learn, len(totals))]
+    n, classes, parts = len(study.clients), len(totals), []
+    for number, stage in enumerate(stages_of(study), 1):
+        kind = MomentSummation if stage == LAST else CentreSummation
+        if stage == MATCH:
+            parts.append((MatchSummation(study).layout((), n), 0))
+        else:
+            parts.append((kind(study, number, classes).layout(totals, n), classes))
+    return parts
 
 
 def predicted(study, name, parts):
-    """Bytes of both sums; after the last one sites answer how well the model does."""
+    """Bytes of all sums; after the last one sites answer how well the model does."""
     answers = [()] * (len(parts) - 1) + [(COUNTS,)]
     return sum(
         bytes_up(study, name, layout, *asked, numbers=numbers)
@@ -51,17 +57,19 @@ def predicted(study, name, parts):
     )
 
 
+@pytest.mark.parametrize("align", [0, 2])
 @pytest.mark.parametrize("agreed", [False, True])
 @pytest.mark.parametrize("cells", [60, 400])
-def test_bytes_are_those_that_were_predicted(agreed, cells):
-    made = rehearsed(4, 3, cells, 24, agreed)
+def test_bytes_are_those_that_were_predicted(agreed, align, cells):
+    made = rehearsed(4, 3, cells, 24, agreed, align)
     for name, measured in made.outcome.record.bytes_up.items():
         assert predicted(made.study, name, layouts(made, name)) == measured
 
 
-def test_a_site_sends_hardly_more_than_its_numbers():
+@pytest.mark.parametrize("align", [0, 2])
+def test_a_site_sends_hardly_more_than_its_numbers(align):
     """Ten sites, ten classes, D = 128 and plenty of cells."""
-    made = rehearsed(10, 10, 600, 128)
+    made = rehearsed(10, 10, 600, 128, align=align)
     assert made.outcome.extent.features == 128
     for name, measured in made.outcome.record.bytes_up.items():
         parts = layouts(made, name)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from fedhull.disc.isometry import Isometry, translation
 from fedhull.errors import InvalidInput
 from fedhull.learn.certainty import certainty_of
+from fedhull.learn.grouping import Matched
 from fedhull.learn.places import Places, slot_places
 from fedhull.learn.registration import (
     ALONE,
@@ -26,7 +27,7 @@ from fedhull.learn.registration import (
     register,
     slot_weights,
 )
-from fedhull.learn.slots import Matched, match_evidence, match_slots
+from fedhull.learn.slots import match_evidence, match_slots
 
 # So many of the largest sites are tried as what all others are brought onto.
 _TEMPLATES = 3
@@ -38,7 +39,7 @@ _NOWHERE = 1e5
 _BELIEVED = 20.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Aligned(Matched):
     """Slots matched, and how the coordinator guesses that sites are to be moved: isometries of the
     disc, in the order of owners' names."""
@@ -109,14 +110,15 @@ def match_moved_slots(
         best = again
     evidence, matched, isometries = best
     sure = matched.certainty
+    assert sure is not None  # match_slots always says
     if best is not unmoved:
         sure = np.minimum(sure, _alignment_certainty(slots, matched.groups, isometries))
     root = np.sqrt(curvature)
     return Aligned(
         matched.groups,
         sure,
-        tuple(Isometry(f.shift / root, f.turn, curvature) for f in isometries),
-        evidence,
+        isometries=tuple(Isometry(f.shift / root, f.turn, curvature) for f in isometries),
+        evidence=evidence,
     )
 
 

@@ -30,6 +30,9 @@ LENGTH = 5
 # Cells count as no farther from the middle than this; no covariance exceeds its square.
 _WIDEST = 1.5
 _STEPS = 20
+# What leaves are multiples of 2⁻¹⁰: whoever has a list of candidate cells is told no more than the
+# matching needs.
+_STEP = 1 << 14
 # Cells scatter by no less than this, squared, along any axis.
 _LEAST_SCATTER = 1e-3
 # What a normal distribution looks like to five points on each axis.
@@ -90,7 +93,8 @@ def class_place(points: ArrayLike, curvature: float = 1.0) -> np.ndarray:
         middle = translation(middle).apply(exp_map(np.zeros(2), step / 2.0))
     ways = _ways(middle, cells)
     scatter = ways.T @ ways / len(ways) / _WIDEST**2
-    return to_fixed([*middle, scatter[0, 0], scatter[0, 1], scatter[1, 1]])
+    numbers = to_fixed([*middle, scatter[0, 0], scatter[0, 1], scatter[1, 1]])
+    return (numbers + _STEP // 2) // _STEP * _STEP
 
 
 def _ways(middle: np.ndarray, cells: np.ndarray) -> np.ndarray:
@@ -114,8 +118,10 @@ def slot_places(values: ArrayLike) -> Places:
     centres = numbers[:, 0] + 1j * numbers[:, 1]
     scatter = _WIDEST**2 * numbers[:, [2, 3, 3, 4]].reshape(-1, 2, 2)
     least = np.linalg.eigvalsh(scatter)[:, 0]
-    fine = (np.abs(centres) <= np.tanh(FARTHEST / 2.0) + 1e-6) & (least >= -1e-5)
-    fine &= np.trace(scatter, axis1=1, axis2=2) <= _WIDEST**2 + 1e-5
+    slack = _WIDEST**2 * 2.0**-10  # rounding
+    fine = (np.abs(centres) <= 1.0) & (least >= -2.0 * slack)
+    fine &= np.trace(scatter, axis1=1, axis2=2) <= _WIDEST**2 + 2.0 * slack
     if not fine.all():
         raise InvalidInput(f"no cells have the place of slot {int(np.argmin(fine))}")
-    return Places(centres, scatter + (_LEAST_SCATTER + 1e-5) * np.eye(2))
+    centres *= np.minimum(1.0, np.tanh(FARTHEST / 2.0) / np.maximum(np.abs(centres), 1e-300))
+    return Places(centres, scatter + (_LEAST_SCATTER + 2.0 * slack) * np.eye(2))

@@ -60,9 +60,10 @@ class ClientSession:
     """One client in one session. Feed it the server's messages, send what it returns.
 
     `contribution` is the client's part of the sum. After the upload, `drawn` is what it goes by in
-    it, and `totals` what all participants have announced. When the server has shown something, a
-    proposal or the result, `shown` holds it, and `answer` makes the reply. With the `randomness` of
-    an earlier object and the same messages, a session takes the same course.
+    it, `totals` what all participants have announced, and `size` how many numbers it has sent. When
+    the server has shown something, a proposal or the result, `shown` holds it, and `answer` makes
+    the reply. With the `randomness` of an earlier object and the same messages, a session takes the
+    same course.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class ClientSession:
         self.state = ClientState.READY
         self.drawn: Any = None
         self.totals: Totals = ()
+        self.size = 0
         self._identity = identity
         self._contribution = contribution
         self._summation = contribution.summation
@@ -98,11 +100,6 @@ class ClientSession:
 
     def __repr__(self) -> str:
         return f"ClientSession(name={self.name!r}, state={self.state.value!r})"
-
-    @property
-    def participants(self) -> int:
-        """How many have dealt out shares, this client included."""
-        return len(self._received)
 
     def receive(self, raw: bytes) -> bytes | None:
         """Answer a message of the server's; a message that is refused changes nothing."""
@@ -233,6 +230,7 @@ class ClientSession:
         layout = self._summation.layout(totals, participants)
         masked = self._masked(vector, layout)
         self.drawn, self.totals = drawn, totals
+        self.size = sum(length for _, length in layout.parts)
         self._view = sized_view(self._view, totals)
         self.state = ClientState.UPLOADED
         return m.Upload(**self._header, view=self._view, vector=layout.pack(masked))

@@ -14,10 +14,11 @@ from fedhull.report.moment_content import (
     MomentSitePage,
 )
 from fedhull.report.parts import SERVER_CHECKS, SITE_CHECKS, passed, site_line, site_lines
+from fedhull.study.classes.match_sum import MatchSummation
 from fedhull.study.coordinator import Record
 from fedhull.study.moments.coordinator import MomentOutcome
 from fedhull.study.moments.site import MomentSite
-from fedhull.study.moments.sum import MOMENT_FIELD, MatchSummation
+from fedhull.study.moments.sum import MOMENT_FIELD
 from fedhull.study.study import Study
 
 # What a study that has come to its end has passed besides.

@@ -19,6 +19,7 @@ SETTINGS: dict[str, tuple[str, str]] = {
     "label_code": ("labels", "code"),
     "summary": ("learning", "summary"),
     "features": ("learning", "features"),
+    "align": ("learning", "align"),
     "method": ("learning", "method"),
     "grouping": ("learning", "grouping"),
     "guard": ("learning", "guard"),

@@ -111,6 +111,8 @@ class Learning(Part, frozen=True, kw_only=True):
 
     `summary` is what they send: hulls, which leave out what `guard` says and of whose corners
     `method` learns, with the `strength` λ of the paper's SVMs; or moments of so many `features`.
+    So many times sites `align` themselves to the centres of all classes before that; −1 stands for
+    twice with moments and never with hulls, which then take one sum, as in the paper.
     `classes` is the number of classes over all sites; with 0 it is found. `summary`, `method`,
     `grouping` and `guard` are names of registered parts; except for the first, a rehearsal may be
     given the parts themselves.
@@ -119,6 +121,7 @@ class Learning(Part, frozen=True, kw_only=True):
     summary: str = HULLS
     classes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
     features: Annotated[int, msgspec.Meta(ge=2, le=4_096)] = 128
+    align: Annotated[int, msgspec.Meta(ge=-1, le=2)] = -1
     method: Any = "lorentz"
     grouping: Any = "matching"
     guard: Any = "edit+trim:0.1+group"
@@ -162,6 +165,12 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
     def has_bins(self) -> bool:
         """Whether sites send points, rounded to bins."""
         return self.learning.summary == HULLS
+
+    @property
+    def alignments(self) -> int:
+        """How many times sites align themselves to the centres of all classes."""
+        chosen = self.learning.align
+        return chosen if chosen >= 0 else 0 if self.has_bins else 2
 
     @property
     def quantizer(self) -> Quantizer:

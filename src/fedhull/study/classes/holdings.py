@@ -1,14 +1,17 @@
 """What a site holds in a study of classes, and which of its classes may leave at all."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
 import msgspec
 import numpy as np
 
+from fedhull.disc.isometry import Isometry
 from fedhull.disc.points import as_ball_points
 from fedhull.errors import InvalidInput
+from fedhull.learn.centres import Centres, class_centres
+from fedhull.learn.places import class_place
 from fedhull.learn.sketch import slot_sketch
 from fedhull.study.study import Study
 
@@ -36,7 +39,8 @@ class ClassHoldings:
 
     `classes` are those that leave, with the count and the sketch of the cells of each; `withheld`
     are the others. x : (n, 2), all points; of_class : (n,), the position of each point's class
-    among all; test : (n,), which of them are kept for testing.
+    among all; test : (n,), which of them are kept for testing. Where names are agreed, a class may
+    stand for `several`.
     """
 
     classes: list[Any]
@@ -46,6 +50,7 @@ class ClassHoldings:
     x: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
     of_class: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     test: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
+    several: dict[str, list[str]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.classes)} classes, {len(self.x):,} points)"
@@ -80,6 +85,54 @@ class ClassHoldings:
     def test_y(self) -> np.ndarray:
         """Their classes."""
         return self.y[self._testable]
+
+    def taking_part(self, isometry: Isometry | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The points (n, 2) of classes that leave, without those kept for testing, as an isometry
+        moves them, and the position of the class of each (n,)."""
+        which = ~self.test & (self.of_class < len(self.classes))
+        return moved(self.x[which], isometry), self.of_class[which]
+
+    def places(self, study: Study) -> list[list[int]]:
+        """Where each of the classes lies: how many cells it has, and its place."""
+        x, of_class = self.taking_part()
+        k = study.geometry.curvature
+        cells = [x[of_class == number] for number in range(len(self.classes))]
+        return [[len(mine), *class_place(mine, k).tolist()] for mine in cells]
+
+    def centres(
+        self,
+        study: Study,
+        numbers: Sequence[Sequence[int]],
+        n_classes: int,
+        isometry: Isometry | None,
+    ) -> Centres:
+        """The centres of the site's classes, which have these numbers, as an isometry moves the
+        cells. What stands for several classes says nothing of any of them."""
+        x, number = self.numbered(numbers, isometry)
+        return class_centres(x, number, n_classes, study.geometry.curvature)
+
+    def numbered(
+        self, numbers: Sequence[Sequence[int]], isometry: Isometry | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Points as in `taking_part` that are of one class for certain, and its number (n,)."""
+        x, of_class = self.taking_part(isometry)
+        only = np.array([mine[0] if len(mine) == 1 else -1 for mine in numbers], dtype=np.int64)
+        number = only[of_class]
+        return x[number >= 0], number[number >= 0]
+
+    def agreed_numbers(self, agreed: Sequence[str]) -> list[list[int]]:
+        """The numbers of the agreed names that each of the site's classes stands for."""
+        return [[agreed.index(n) for n in self.several.get(name, [name])] for name in self.classes]
+
+    def counts(self, numbers: Sequence[Sequence[int]], n_classes: int) -> tuple[int, ...]:
+        """How many cells of each class take part; numbers[i] are those of the site's class i. A
+        cell of a class that stands for several is counted as a cell of each."""
+        cells = np.bincount(self.of_class[~self.test], minlength=len(self.classes)).tolist()
+        counts = [0] * n_classes
+        for n, mine in zip(cells, numbers, strict=False):
+            for number in mine:
+                counts[number] += n
+        return tuple(counts)
 
     def table(self) -> tuple[np.ndarray, list[str]]:
         """The points."""
@@ -119,6 +172,11 @@ H = TypeVar("H", bound=ClassHoldings)
 # From the study, points (n, 2), labels (n,), the classes in the site's order, and whose cells they
 # are (n,), if that is known.
 Make = Callable[[Study, np.ndarray, np.ndarray, np.ndarray, np.ndarray | None], H]
+
+
+def moved(points: np.ndarray, isometry: Isometry | None) -> np.ndarray:
+    """Points (n, 2) after an isometry, if there is one."""
+    return points if isometry is None or not len(points) else isometry.apply(points)
 
 
 def prepare(

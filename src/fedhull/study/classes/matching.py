@@ -8,6 +8,7 @@ import numpy as np
 
 from fedhull.errors import InvalidInput
 from fedhull.learn.grouping import DOUBTFUL_BELOW, Matched, Slots, match_hulls
+from fedhull.learn.moved_slots import match_moved_slots
 from fedhull.learn.sketch import slot_means
 from fedhull.study.classes.pseudonym import Entry
 from fedhull.study.study import Study
@@ -97,9 +98,11 @@ def match(
     labels: Sequence[int],
     sketches: Mapping[int, Sequence[int]],
     hulls: Sequence[np.ndarray] | None = None,
+    placed: bool = False,
 ) -> Match:
     """Sort labels into classes, by what sites say of their cells and, if the study's grouping goes
-    by them, by their hulls. Where names are agreed, the labels say it themselves."""
+    by them, by their hulls. Where names are agreed, the labels say it themselves. If cells are
+    `placed`, the sites may have been measured differently."""
     if not labels:
         raise InvalidInput(
             f"there is nothing to learn from: no class has {study.disclosure.min_cells} cells at a "
@@ -107,7 +110,7 @@ def match(
             f"min_cells"
         )
     told = np.array([sketches[label] for label in labels]) if sketches else None
-    found = _matched(study, labels, told, hulls)
+    found = _matched(study, labels, told, hulls, placed)
     if len(np.unique(found.groups)) < 2:
         raise InvalidInput(
             "the classes of all sites are one and the same, and a classifier needs two; classes "
@@ -128,10 +131,19 @@ def _matched(
     labels: Sequence[int],
     told: np.ndarray | None,
     hulls: Sequence[np.ndarray] | None,
+    placed: bool,
 ) -> Matched:
     if study.agreed:
         return Matched(
             np.array([study.labels_of(study.place_of(label)).index(label) for label in labels])
+        )
+    if placed and told is not None:
+        return match_moved_slots(
+            told[:, 1:],
+            told[:, 0],
+            owners_of(study, labels),
+            study.n_classes,
+            study.geometry.curvature,
         )
     return match_hulls(
         hulls,

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from fedhull.learn.centres import Centres
 from fedhull.learn.model import model_to_json
 from fedhull.study.classes.matching import Match
 from fedhull.study.classes.publication import publish
@@ -23,14 +24,16 @@ MODEL = "model.json"
 @dataclass(frozen=True, repr=False, kw_only=True)
 class ClassOutcome(ABC):
     """The classifier, whose classes are numbers, which every site names in its own words; how
-    labels were matched, if they were, and the secrets shared with their owners; how well the model
-    does, and what the study has cost."""
+    labels were matched, if they were, and the secrets shared with their owners; the centres of all
+    classes that were published for sites to align themselves to; how well the model does, and what
+    the study has cost."""
 
     study: Study
     survivors: list[str]
     model: Any
     match: Match | None
     secrets: Mapping[int, Sequence[int]]
+    centres: list[Centres]
     learning_seconds: dict[str, float]
     counts: Counts
     record: Record
@@ -40,6 +43,17 @@ class ClassOutcome(ABC):
             f"{type(self).__name__}({self.study.name!r}, {len(self.survivors)} of "
             f"{len(self.study.clients)} sites)"
         )
+
+    @property
+    def scatter(self) -> list[float]:
+        """How far cells scatter about the centres of their classes, root mean square over all
+        sites, each time that the centres were summed: all that is known of how well the sites fit
+        together."""
+        curvature = self.study.geometry.curvature
+        return [
+            float(np.sqrt(np.average(c.scatter(), weights=c.counts) / curvature))
+            for c in self.centres
+        ]
 
     def published(self) -> bytes:
         """What the sites are given at the end."""
@@ -88,6 +102,7 @@ class ClassOutcome(ABC):
             "evaluators": self.counts.evaluators,
             "classes": len(self.model.classes_),
             "matches": [] if self.match is None else msgspec.to_builtins(self.match.classes()),
+            "scatter": self.scatter,
             "bytes_up": record.bytes_up,
             "bytes_down": record.bytes_down,
             "seconds": self.seconds,

@@ -1,24 +1,45 @@
-"""A site in a study of classes: it makes the published model its own, in its own words."""
+"""A site in a study of classes: it goes through the study's sums, and makes the published model its
+own, in its own words."""
 
+from abc import abstractmethod
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from fedhull.protocol.keys import Identity, Randomness
-from fedhull.study.classes.holdings import ClassHoldings
+from fedhull.disc.isometry import Isometry
+from fedhull.errors import BadMessage, FedhullError
+from fedhull.learn.site_alignment import align_site
+from fedhull.protocol.client import ClientState
+from fedhull.protocol.keys import Identity, Randomness, digest
+from fedhull.protocol.summation import Contribution
+from fedhull.study.classes.centre_sum import CentreContribution, CentreNews, CentreSummation
+from fedhull.study.classes.holdings import ClassHoldings, moved
+from fedhull.study.classes.match_sum import MatchContribution, MatchNews, MatchSummation
 from fedhull.study.classes.matching import is_doubtful
 from fedhull.study.classes.outcome import MODEL, model_file
 from fedhull.study.classes.pseudonym import Entry, Pseudonym
-from fedhull.study.classes.publication import in_own_words, read_publication
+from fedhull.study.classes.publication import in_own_words, read_entries, read_publication
+from fedhull.study.classes.spoiled import Spoiled
+from fedhull.study.classes.standing import LAST, MATCH, Fit, Standing, Told, stages_of
 from fedhull.study.site import Site
 from fedhull.study.study import Study
 
 
 class ClassSite(Site):
-    """After the last message, `model` is the published classifier in the site's own words, `names`
-    says which class of the server's is which of the site's, `entries` what became of each of the
-    site's classes, and `correct` of `tested` held-out points were classified as the site had
+    """First the site says what its classes are like, if that has to be found out, and aligns itself
+    to the centres of all classes, if the study asks for it; a summary says what it adds to the last
+    sum. After the last message, `model` is the published classifier in the site's own words,
+    `names` says which class of the server's is which of the site's, `entries` what became of each
+    of the site's classes, and `correct` of `tested` held-out points were classified as the site had
     labelled them.
+
+    If it is told nonsense about its own classes, a site that stayed away from the next sum would
+    show whose classes they are. It takes part as if nothing were wrong, and adds noise: nobody can
+    open that sum, or tell because of whom.
+
+    With the `randomness` and the `checkpoint` of an earlier object, and the messages since, a site
+    takes the same course.
     """
 
     study: Study
@@ -29,11 +50,12 @@ class ClassSite(Site):
         name: str,
         identity: Identity,
         holdings: Any,
-        n_sums: int = 1,
         randomness: Randomness | None = None,
-        sums_done: int = 0,
+        checkpoint: bytes | None = None,
     ):
         self.holdings: ClassHoldings = holdings
+        self.standing = Standing() if checkpoint is None else Standing.from_bytes(checkpoint)
+        self.stages = stages_of(study)
         self.model: Any = None
         self.names: dict[int, Any] = {}
         self.entries: list[Entry] = []
@@ -41,14 +63,49 @@ class ClassSite(Site):
         self.tested = len(holdings.test_y)
         # the classes of the model as the server numbers them
         self.numbers = np.empty(0, dtype=int)
-        # what the site went by in a sum that is over
-        self._kept: Pseudonym | None = None
-        super().__init__(study, name, identity, n_sums, randomness, sums_done)
+        super().__init__(
+            study, name, identity, len(self.stages), randomness, sums_done=self.standing.done
+        )
+        self._object()
+
+    @abstractmethod
+    def last_contribution(self) -> Contribution:
+        """What the site adds to the last sum."""
+
+    @property
+    def sent_classes(self) -> list[Any]:
+        """The classes of which something was sent under labels, in the order of labels."""
+        return self.holdings.classes
+
+    @property
+    def stage(self) -> str:
+        """Which sum is next or under way, or was the last."""
+        return self.stages[min(self.sums_done, self.n_sums - 1)]
+
+    @property
+    def isometry(self) -> Isometry | None:
+        """By what the site moves its cells; None leaves them where they are. Nobody is told."""
+        return self.standing.isometry
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are over all sites, once that is known."""
+        told = self.standing.told
+        return len(self.study.agreed) if told is None else told.n_classes
+
+    @property
+    def class_numbers(self) -> list[list[int]]:
+        """The numbers of each of the site's classes, once they are known."""
+        if self.standing.told is None:
+            return self.holdings.agreed_numbers(self.study.agreed)
+        return [[entry.number] for entry in self.standing.told.entries]
 
     @property
     def pseudonym(self) -> Pseudonym | None:
-        """What the site goes by in the sum that says which class is which, once it has uploaded."""
-        return self._kept or self.session.drawn
+        """What the site goes by: in this sum, or in that in which it said what its classes are
+        like."""
+        drawn = self.session.drawn
+        return drawn if isinstance(drawn, Pseudonym) else self.standing.went_by
 
     @property
     def label_of_class(self) -> list[int]:
@@ -57,20 +114,91 @@ class ClassSite(Site):
 
     @property
     def receipt(self) -> bytes | None:
-        """The site's pseudonym."""
-        return None if self.pseudonym is None else self.pseudonym.to_bytes()
+        """Where the site stood when it uploaded, and what it goes by."""
+        if not self.session.uploaded and not self.sums_done:
+            return None
+        drawn = b"" if self.pseudonym is None else self.pseudonym.to_bytes()
+        return msgspec.structs.replace(self.standing, pseudonym=drawn).to_bytes()
+
+    @property
+    def checkpoint(self) -> bytes | None:
+        """What is to be kept when a sum other than the last has just ended."""
+        between = 0 < self.sums_done < self.n_sums and self.session.state is ClientState.READY
+        return self.standing.to_bytes() if between else None
+
+    def contribution(self) -> Contribution:
+        """What the site adds to the next sum."""
+        made = self._contribution()
+        told = self.standing.told
+        return Spoiled(made) if told is not None and told.objection else made
+
+    def _contribution(self) -> Contribution:
+        study, held = self.study, self.holdings
+        if self.stage == MATCH:
+            sketches = held.places(study) if study.alignments else held.sketches
+            return MatchContribution(MatchSummation(study), sketches)
+        if self.stage == LAST:
+            return self.last_contribution()
+        numbers, n_classes = self.class_numbers, self.n_classes
+        summation = CentreSummation(study, self.sums_done + 1, n_classes, self.standing.basis)
+        once = [mine if len(mine) == 1 else [] for mine in numbers]
+        return CentreContribution(
+            summation,
+            held.counts(once, n_classes),
+            lambda: held.centres(study, numbers, n_classes, self.isometry),
+        )
 
     def take(self, published: bytes) -> tuple[int, int] | None:
-        """Name the model's classes, and try it on the held-out points."""
-        return self._use(published)
+        """Which class is which, the centres of all classes, or the model."""
+        if self.stage == LAST:
+            self._check_told()
+            return self._use(published)
+        if self.stage == MATCH:
+            self._take_match(published)
+        else:
+            self._take_centres(published)
+        self.standing.sizes.append(self.session.size)
+        self.standing.basis = digest(published)
+        self.standing.done += 1
+        return None
+
+    def _take_match(self, published: bytes) -> None:
+        pseudonym, news = self.pseudonym, MatchNews.from_bytes(published)
+        assert pseudonym is not None
+        # what is wrong for everybody may be refused by everybody
+        if news.n_classes > self.study.labels.classes * len(self.study.clients):
+            raise BadMessage(
+                f"the server says that there are {news.n_classes} classes, more than all sites "
+                f"together can have"
+            )
+        self.standing.pseudonym = pseudonym.to_bytes()
+        self.standing.told = _read(self.study, news, pseudonym)
+        self._object()
+
+    def _take_centres(self, published: bytes) -> None:
+        # what are no centres, all sites refuse alike; what they cannot align themselves to depends
+        # on their cells, so they stay where they are, and on to the next sum
+        total = CentreNews.centres_in(published, self.n_classes)
+        x, number = self.holdings.numbered(self.class_numbers)
+        curvature = self.study.geometry.curvature
+        try:
+            self._check_told()
+            found = align_site(x, number, total, self.isometry, curvature)
+        except (FedhullError, ArithmeticError, np.linalg.LinAlgError):
+            return
+        self.standing.moved_by = found.isometry.to_json()
+        self.standing.fits.append(Fit(found.before, found.misfit))
 
     def _use(self, published: bytes, complete: bool = True) -> tuple[int, int]:
-        """The same; a model that is `complete` knows each of the site's classes."""
+        """Name the model's classes, and try it on the held-out points. A model that is `complete`
+        knows each of the site's classes."""
         held = self.holdings
-        read = read_publication(self.study, published, self.pseudonym, held.classes, complete)
+        read = read_publication(self.study, published, self.pseudonym, self.sent_classes, complete)
         model = read.model
         if self.tested:
-            right = self._true_numbers(read.names, read.entries) == model.predict(held.test_x)
+            right = self._true_numbers(read.names, read.entries) == model.predict(
+                moved(held.test_x, self.isometry)
+            )
             self.correct = int(right.sum())
         self.numbers = model.classes_
         model.classes_ = in_own_words(model, read.names)
@@ -79,8 +207,8 @@ class ClassSite(Site):
 
     def take_late(self, published: bytes, receipt: bytes) -> None:
         """What a site makes of a publication that it has missed, given its receipt."""
-        self._kept = Pseudonym.from_bytes(receipt)
-        self._use(published)
+        self.standing = Standing.from_bytes(receipt)
+        self._use(published, complete=False)
         self.sums_done = self.n_sums
 
     def files(self) -> dict[str, bytes]:
@@ -103,8 +231,9 @@ class ClassSite(Site):
                     "certainty": None if entry.percent is None else entry.percent / 100.0,
                     "doubtful": is_doubtful(entry.percent),
                 }
-                for name, entry in zip(self.holdings.classes, self.entries, strict=False)
+                for name, entry in zip(self.sent_classes, self.entries, strict=False)
             ],
+            "alignment": [[fit.before, fit.after] for fit in self.standing.fits],
             "correct": self.correct,
             "tested": self.tested,
             "accuracy": 100.0 * self.correct / self.tested if self.tested else None,
@@ -116,3 +245,29 @@ class ClassSite(Site):
         number = {name: number for number, name in names.items()}
         number |= {name: entry.number for name, entry in zip(held.classes, entries, strict=False)}
         return np.array([number.get(name, -1) for name in held.test_y.tolist()])
+
+    def _check_told(self) -> None:
+        """Raise what is wrong with what the site was told of its classes."""
+        told = self.standing.told
+        if told is not None and told.objection:
+            raise BadMessage(told.objection)
+
+    def _object(self) -> None:
+        try:
+            self._check_told()
+        except BadMessage as problem:
+            self.complaint = problem
+
+
+def _read(study: Study, news: MatchNews, pseudonym: Pseudonym) -> Told:
+    """What the news says of the site's classes, or what is wrong with that."""
+    try:
+        entries = read_entries(study, news.entries, pseudonym, news.bound_to)
+        numbers = {entry.number for entry in entries}
+        if len(numbers) < len(entries) or not numbers <= set(range(news.n_classes)):
+            raise BadMessage("the server takes two of this site's classes for one, or for none")
+    except FedhullError as problem:
+        # any classes will do for numbers that noise is added to
+        anything = [Entry(i % news.n_classes, None, 0) for i in range(len(pseudonym.labels))]
+        return Told(news.n_classes, anything, f"{problem}")
+    return Told(news.n_classes, entries)

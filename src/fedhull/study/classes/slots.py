@@ -9,6 +9,8 @@ import numpy as np
 from fedhull.codes.field import Field
 from fedhull.codes.slots import SlotCoding, signed, unsigned
 from fedhull.errors import InvalidInput, UnknownLabelSum
+from fedhull.learn.places import LENGTH as PLACE_LENGTH
+from fedhull.learn.places import slot_places
 from fedhull.learn.sketch import LENGTH as SKETCH_LENGTH
 from fedhull.learn.sketch import slot_means
 from fedhull.study.classes.pseudonym import SLOT_WIDTH, Pseudonym, Told, checked_secret
@@ -28,9 +30,11 @@ class SlotTotal:
 
 @dataclass(frozen=True)
 class SlotSums:
-    """How slots travel: two vectors, one over places and one over labels."""
+    """How slots travel: two vectors, one over places and one over labels. What is said of a label
+    is the count of its cells and their sketch or, if they are `placed`, where they lie."""
 
     study: Study
+    placed: bool = False
 
     @property
     def of_places(self) -> SlotCoding:
@@ -39,8 +43,13 @@ class SlotSums:
 
     @property
     def of_labels(self) -> SlotCoding:
-        """Counts and sketches."""
-        return SlotCoding(self.study.places * self.study.labels.classes, 1 + SKETCH_LENGTH)
+        """Counts and sketches, or counts and where cells lie."""
+        return SlotCoding(self.study.places * self.study.labels.classes, 1 + self.length_told)
+
+    @property
+    def length_told(self) -> int:
+        """How many numbers are said of the cells of a label, besides their count."""
+        return PLACE_LENGTH if self.placed else SKETCH_LENGTH
 
     def layout(self, participants: int) -> tuple[tuple[Field, int], ...]:
         """The field and the length of either vector."""
@@ -77,7 +86,9 @@ class SlotSums:
         found = self.of_labels.decode(of_labels, self._labels(participants))
         sketches = {label: signed(numbers) for label, numbers in found.items()}
         self._check_places(sketches, slots, survivors, participants)
-        _check_sketches(sketches, hulls)
+        if hulls is not None and hulls.keys() != sketches.keys():
+            raise UnknownLabelSum("the sum has hulls without counts, or counts without hulls")
+        self._check_told(sketches)
         secrets: dict[int, tuple[int, ...]] = {}
         for place, slot in slots.items():
             mine = self.study.labels_of(place)
@@ -93,6 +104,21 @@ class SlotSums:
 
     def _labels(self, participants: int) -> int:
         return participants * self.study.labels.classes
+
+    def _check_told(self, told: Mapping[int, Sequence[int]]) -> None:
+        """What is said of every label must be what cells can make."""
+        if not told:
+            return
+        table = np.array(list(told.values())).reshape(-1, 1 + self.length_told)
+        try:
+            if (table[:, 0] < 1).any():
+                raise InvalidInput("counts must be at least 1")
+            if self.placed:
+                slot_places(table[:, 1:])
+            else:
+                slot_means(table[:, 1:], table[:, 0])
+        except InvalidInput as problem:
+            raise UnknownLabelSum(f"the sum has a sketch of no cells: {problem}") from None
 
     def _check_places(
         self,
@@ -117,14 +143,3 @@ def _told(sketches: Mapping[int, Sequence[int]], hulls: Bins | None) -> dict[int
     """What a site's tag is over."""
     bins = {} if hulls is None else hulls
     return {label: (bins.get(label, ()), sketch) for label, sketch in sketches.items()}
-
-
-def _check_sketches(sketches: Mapping[int, Sequence[int]], hulls: Bins | None) -> None:
-    """Every hull has its count and sketch, which cells can make."""
-    if hulls is not None and hulls.keys() != sketches.keys():
-        raise UnknownLabelSum("the sum has hulls without counts, or counts without hulls")
-    try:
-        told = np.array(list(sketches.values())).reshape(-1, 1 + SKETCH_LENGTH)
-        slot_means(told[:, 1:], told[:, 0]) if len(told) else None
-    except InvalidInput as problem:
-        raise UnknownLabelSum(f"the sum has a sketch of no cells: {problem}") from None

@@ -13,6 +13,7 @@ from fedhull.errors import InvalidInput
 from fedhull.protocol.agreement import collusion_words
 from fedhull.study.classes.holdings import ClassHoldings
 from fedhull.study.classes.plan import Plan
+from fedhull.study.classes.standing import stages_of
 from fedhull.study.frame import load_points, read_encoder
 from fedhull.study.naming import agreed_labels, read_map
 from fedhull.study.study import Study
@@ -34,6 +35,11 @@ class ClassTask(Task):
     def of(cls, study: Study, encoder: bytes | None) -> Self:
         """The task, given the content of the encoder's file if the study names one."""
         return cls(study, read_encoder(study, encoder))
+
+    @property
+    def sums(self) -> int:
+        """As many as it takes to match classes, to align sites, and to learn."""
+        return len(stages_of(self.study))
 
     @abstractmethod
     def prepare(

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fedhull.study.classes.coordinator import ClassCoordinator
 from fedhull.study.classes.outcome import ClassOutcome
 from fedhull.study.classes.publication import publish
-from fedhull.study.coordinator import Coordinator, Publication, Record
+from fedhull.study.coordinator import Record
 from fedhull.study.counts import Counts
 from fedhull.study.hulls.holdings import HullHoldings
 from fedhull.study.hulls.learning import Learned, check_hulls, learn
 from fedhull.study.hulls.site import HullSite
 from fedhull.study.hulls.sum import HullSummation, HullTotal
-from fedhull.study.study import Study
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -27,7 +27,7 @@ class HullOutcome(ClassOutcome):
         sent = {
             label: sorted(bins)
             for site in map(sites.__getitem__, self.survivors)
-            for label, bins in zip(site.label_of_class, site.holdings.hulls, strict=True)
+            for label, bins in zip(site.label_of_class, site.sent.hulls, strict=True)
         }
         return self.total.hulls == sent
 
@@ -48,30 +48,27 @@ class HullOutcome(ClassOutcome):
         }
 
 
-class HullCoordinator(Coordinator):
+class HullCoordinator(ClassCoordinator):
     """Sums the sites' hulls, learns, publishes the model, asks how well it does."""
 
-    def __init__(self, study: Study):
-        self.study: Study = study
-        self._total: HullTotal | None = None
-        self._learned: Learned | None = None
+    _total: HullTotal | None = None
+    _learned: Learned | None = None
 
-    def next_sum(self) -> HullSummation | None:
-        """One sum of hulls."""
-        return HullSummation(self.study) if self._total is None else None
+    def last_sum(self, number: int, n_classes: int, basis: bytes) -> HullSummation:
+        """All hulls; which class each is of is found then, also if sites were matched before."""
+        return HullSummation(self.study, number, basis)
 
-    def kept(self, opened: HullTotal) -> bytes:
+    def kept_last(self, opened: HullTotal) -> bytes:
         """The hulls."""
         return opened.to_bytes()
 
-    def take(self, opened: HullTotal, seconds: float) -> Publication:
+    def learn(self, opened: HullTotal) -> bytes:
         """The model, and for each site to which class each of its labels was assigned."""
         self._total = opened
         check_hulls(self.study, opened)
         learned = self._learned = learn(self.study, opened)
-        return Publication(
-            publish(self.study, learned.model, learned.match, opened.secrets), ask=True
-        )
+        self.seconds |= learned.seconds
+        return publish(self.study, learned.model, learned.match, opened.secrets)
 
     def outcome(self, record: Record, counts: Counts) -> HullOutcome:
         """All of it."""
@@ -84,7 +81,8 @@ class HullCoordinator(Coordinator):
             model=learned.model,
             match=learned.match,
             secrets=total.secrets,
-            learning_seconds=learned.seconds,
+            centres=self.centres,
+            learning_seconds=self.seconds,
             counts=counts,
             record=record,
             total=total,

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from fedhull.disc.epsilon_hull import epsilon_hull
+from fedhull.disc.isometry import Isometry
 from fedhull.errors import InvalidInput
 from fedhull.learn.guard import Guarded
 from fedhull.study.classes.holdings import (
@@ -66,6 +67,7 @@ class HullHoldings(ClassHoldings):
                 sketches=self.sketches,
                 withheld=self.withheld,
                 lines=self.lines,
+                several=self.several,
                 cells=PackedCells.of(self),
             )
         )
@@ -89,6 +91,7 @@ class _Packed(msgspec.Struct, array_like=True):
     sketches: list[list[int]]
     withheld: list[Any]
     lines: list[ClassLine]
+    several: dict[str, list[str]]
     cells: PackedCells
 
 
@@ -159,7 +162,26 @@ def _standing_for(held: HullHoldings, several: Mapping[str, list[str]]) -> HullH
     shift = len(parts) - len(held.classes)
     of_class = np.where(held.of_class < len(held.classes), held.of_class, held.of_class + shift)
     names, _, hulls, sketches = map(list, zip(*parts, strict=True))
-    return replace(held, classes=names, hulls=hulls, sketches=sketches, of_class=of_class)
+    firsts = {targets[0]: list(targets) for targets in several.values()}
+    return replace(
+        held, classes=names, hulls=hulls, sketches=sketches, of_class=of_class, several=firsts
+    )
+
+
+def realigned(study: Study, held: HullHoldings, isometry: Isometry) -> HullHoldings:
+    """What would leave if the site's cells were where an isometry moves them. What it moves beyond
+    the study's radius is taken for what is nearest within."""
+    x, of_class = held.taking_part(isometry)
+    there = np.unique(of_class)
+    names = np.array(held.classes)
+    made = make_hulls(study, _within(x, study.geometry.radius), names[of_class], names[there])
+    leaving = {name: targets for name, targets in held.several.items() if name in made.classes}
+    return _standing_for(made, leaving) if leaving else made
+
+
+def _within(points: np.ndarray, radius: float) -> np.ndarray:
+    lengths = np.hypot.reduce(points, axis=1)
+    return points * np.minimum(1.0, radius * (1.0 - 1e-12) / np.maximum(lengths, 1e-300))[:, None]
 
 
 def _hull_of(

@@ -3,7 +3,7 @@
 import msgspec
 
 from fedhull.protocol.sizes import bytes_up
-from fedhull.study.classes.plan import Plan
+from fedhull.study.classes.plan import Plan, agreed_or, plan_early_sums
 from fedhull.study.counts import COUNTS
 from fedhull.study.hulls.holdings import HullHoldings, class_table
 from fedhull.study.hulls.sum import HullSummation
@@ -18,6 +18,8 @@ def plan_hulls(study: Study, own: HullHoldings | None, corners: int) -> Plan:
     announced = sites * announced_corners(corners)
     filled, n_bins = sites * corners, study.quantizer.n_bins
     layout = HullSummation(study).layout((announced,), sites)
+    names = range(classes) if own is None else own.classes
+    early, early_words = plan_early_sums(study, agreed_or(study, names))
     numbers = {
         "summary": study.learning.summary,
         "bins": n_bins,
@@ -28,7 +30,9 @@ def plan_hulls(study: Study, own: HullHoldings | None, corners: int) -> Plan:
         "planes": coding.planes,
         "field_bits": coding.field.bits,
         "power_sums": study.sums_for(announced),
-        "bytes_up_per_client": bytes_up(study, min(study.clients), layout, COUNTS),
+        **early,
+        "bytes_up_per_client": early["bytes_up_early"]
+        + bytes_up(study, min(study.clients), layout, COUNTS),
         "threshold": study.threshold,
         "tolerated": study.tolerated,
         "largest_distortion": study.geometry.epsilon / 2.0,
@@ -36,6 +40,7 @@ def plan_hulls(study: Study, own: HullHoldings | None, corners: int) -> Plan:
     }
     planes = f", in {coding.planes} planes" if coding.planes > 1 else ""
     words = [
+        *early_words,
         f"Bins: {n_bins:,}, {study.quantizer.n_rings:,} rings of {study.quantizer.n_angles:,}. "
         f"A point moves by at most {study.geometry.epsilon / 2:g}.",
         f"Labels: {sites} sites × {classes} classes = {sites * classes}.",

@@ -1,39 +1,43 @@
-"""A site in a study of hulls: it sends its hulls, and makes the published model its own."""
+"""A site in a study of hulls: in the last sum it sends its hulls."""
 
 from typing import Any
 
-from fedhull.protocol.keys import Identity, Randomness
 from fedhull.study.classes.site import ClassSite
-from fedhull.study.hulls.holdings import HullHoldings
+from fedhull.study.hulls.holdings import HullHoldings, realigned
 from fedhull.study.hulls.sum import HullContribution
-from fedhull.study.study import Study
 
 
 class HullSite(ClassSite):
-    """One sum, to which the site contributes the hulls of its classes."""
+    """What leaves are the hulls of the site's classes, made anew if it has aligned itself."""
 
     holdings: HullHoldings
 
-    def __init__(
-        self,
-        study: Study,
-        name: str,
-        identity: Identity,
-        holdings: HullHoldings,
-        randomness: Randomness | None = None,
-    ):
-        self._contribution = HullContribution(
-            study, holdings.hulls, holdings.sketches, holdings.classes
-        )
-        super().__init__(study, name, identity, holdings, randomness=randomness)
+    @property
+    def sent(self) -> HullHoldings:
+        """The hulls of the site's cells, where its isometry moves them."""
+        if self.isometry is None:
+            return self.holdings
+        if self._realigned is None:
+            self._realigned = realigned(self.study, self.holdings, self.isometry)
+        return self._realigned
 
-    def contribution(self) -> HullContribution:
+    _realigned: HullHoldings | None = None
+
+    @property
+    def sent_classes(self) -> list[Any]:
+        """The classes whose hulls leave."""
+        return self.sent.classes if self.sums_done >= self.n_sums - 1 else self.holdings.classes
+
+    def last_contribution(self) -> HullContribution:
         """The site's hulls."""
-        return self._contribution
+        sent, number = self.sent, self.n_sums
+        return HullContribution(
+            self.study, sent.hulls, sent.sketches, sent.classes, number, self.standing.basis
+        )
 
     def result(self) -> dict[str, Any]:
         """Plain numbers and words."""
-        held = self.holdings
+        held = self.sent
         return super().result() | {
             "points_sent": held.points_sent,
             "points_held": held.points_held,

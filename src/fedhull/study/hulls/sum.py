@@ -58,12 +58,15 @@ class HullSummation:
 
     study: Study
     number: int = 1
+    basis: bytes = b""
 
     @property
     def context(self) -> bytes:
-        """How hulls are coded: sites whose software does it in another way never get to upload."""
+        """How hulls are coded: sites whose software does it in another way never get to upload. And
+        what was published after the last sum, if this is not the first."""
         coding = self.study.coding
-        return digest(b"hulls", coding.name.encode(), str(coding.field.q).encode())
+        parts = coding.name.encode(), str(coding.field.q).encode()
+        return digest(b"hulls", *parts, *([self.basis] if self.basis else []))
 
     @property
     def slots(self) -> SlotSums:
@@ -102,8 +105,10 @@ class HullContribution:
         hulls: Sequence[Sequence[int]],
         sketches: Sequence[Sequence[int]],
         classes: Sequence[Any] | None = None,
+        number: int = 1,
+        basis: bytes = b"",
     ):
-        self.summation = HullSummation(study)
+        self.summation = HullSummation(study, number, basis)
         self._study = study
         self._hulls = _checked_hulls(study, hulls)
         self._sketches = [list(sketch) for sketch in sketches]

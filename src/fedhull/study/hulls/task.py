@@ -27,7 +27,6 @@ _MUCH = 0.5
 class HullTask(ClassTask):
     """One sum of hulls, from which a classifier is learned."""
 
-    sums = 1
     choices = ("method", "grouping", "strength", "classes")
 
     def prepare(
@@ -57,7 +56,7 @@ class HullTask(ClassTask):
         checkpoint: bytes | None = None,
     ) -> HullSite:
         """A site with these holdings."""
-        return HullSite(self.study, name, identity, holdings, randomness)
+        return HullSite(self.study, name, identity, holdings, randomness, checkpoint)
 
     def coordinator(self) -> HullCoordinator:
         """The coordinator's side."""

@@ -1,4 +1,4 @@
-"""The coordinator of a study of moments: match the sites' classes, then learn from totals."""
+"""The coordinator of a study of moments: it learns from totals."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,24 +12,14 @@ from fedhull.errors import InvalidInput
 from fedhull.learn.extent import Extent
 from fedhull.learn.moment_classifier import SCALES, MomentClassifier
 from fedhull.learn.moments import Moments
-from fedhull.protocol.keys import digest
-from fedhull.registry import name_of
-from fedhull.study.classes.matching import Match, match
+from fedhull.study.classes.coordinator import ClassCoordinator, Matched
 from fedhull.study.classes.outcome import ClassOutcome
-from fedhull.study.classes.publication import publish, sealed_entries
-from fedhull.study.coordinator import Coordinator, Publication, Record
+from fedhull.study.classes.publication import publish
+from fedhull.study.coordinator import Record
 from fedhull.study.counts import Counts
 from fedhull.study.moments.holdings import MomentHoldings
 from fedhull.study.moments.site import MomentSite
-from fedhull.study.moments.sum import (
-    MOMENT_FIELD,
-    MatchNews,
-    MatchSummation,
-    MatchTotal,
-    MomentSummation,
-    MomentTotal,
-)
-from fedhull.study.study import Study
+from fedhull.study.moments.sum import MOMENT_FIELD, MomentSummation, MomentTotal
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -73,37 +63,6 @@ class MomentOutcome(ClassOutcome):
         }
 
 
-class Matched(msgspec.Struct, frozen=True):
-    """What the coordinator keeps of the first sum."""
-
-    labels: list[int]
-    groups: list[int]
-    counts: list[int]
-    certainty: list[float] | None
-    secrets: dict[int, tuple[int, ...]]
-    survivors: list[str]
-    size: int = 0
-
-    @classmethod
-    def of(cls, found: Match, total: MatchTotal) -> "Matched":
-        """The match of what was said in the first sum."""
-        return cls(
-            found.labels,
-            found.groups.tolist(),
-            found.counts.tolist(),
-            None if found.certainty is None else found.certainty.tolist(),
-            total.slots.secrets,
-            total.survivors,
-            total.size,
-        )
-
-    @property
-    def match(self) -> Match:
-        """The match itself."""
-        sure = None if self.certainty is None else np.array(self.certainty)
-        return Match(self.labels, np.array(self.groups), np.array(self.counts), sure)
-
-
 class KeptSum(msgspec.Struct, frozen=True):
     """All that a coordinator can learn from again, for a private file."""
 
@@ -133,96 +92,36 @@ class KeptSum(msgspec.Struct, frozen=True):
         return Extent(self.features, self.of_class)
 
 
-class MomentCoordinator(Coordinator):
-    """Two sums, match and learn; where names are agreed, the second only."""
+class MomentCoordinator(ClassCoordinator):
+    """By the last sum classes are matched, so that it gives totals, to which a classifier is
+    fitted."""
 
-    def __init__(self, study: Study, matched: Matched | None = None):
-        self.study: Study = study
-        self._matched = matched
-        self._news = b""
-        self._total: MomentTotal | None = None
-        self._model: MomentClassifier | None = None
-        self._seconds: dict[str, float] = {}
+    _total: MomentTotal | None = None
+    _model: MomentClassifier | None = None
 
-    def next_sum(self) -> MatchSummation | MomentSummation | None:
-        """Match, if that is still to be done, then learn."""
-        study = self.study
-        if self._total is not None:
-            return None
-        if study.agreed:
-            return MomentSummation(study, 1, len(study.agreed))
-        if self._matched is None:
-            return MatchSummation(study)
-        return MomentSummation(study, 2, max(self._matched.groups) + 1, digest(self._news))
+    def last_sum(self, number: int, n_classes: int, basis: bytes) -> MomentSummation:
+        """Moments of all classes."""
+        return MomentSummation(self.study, number, n_classes, basis)
 
-    def purpose(self) -> str | None:
-        """What either sum is for."""
-        if self.study.agreed:
-            return None
-        return "match" if self._matched is None else "learn"
-
-    def kept(self, opened: MatchTotal | MomentTotal) -> bytes | None:
-        """The totals, and what they are of; nothing can be learned from the first sum alone."""
-        if isinstance(opened, MatchTotal):
-            return None
+    def kept_last(self, opened: MomentTotal) -> bytes:
+        """The totals, and what they are of."""
         extent = opened.extent
         packed = opened.moments.packed(extent).astype("<i8").tobytes()
         return msgspec.msgpack.encode(
-            KeptSum(self._matched, opened.survivors, extent.features, extent.of_class, packed)
+            KeptSum(self.matched, opened.survivors, extent.features, extent.of_class, packed)
         )
 
-    def take(self, opened: MatchTotal | MomentTotal, seconds: float) -> Publication:
-        """After the first sum, which class is which; after the second, the model."""
-        begin = perf_counter()
-        if isinstance(opened, MatchTotal):
-            made = Publication(self._match(opened))
-            self._seconds["grouping"] = perf_counter() - begin
-        else:
-            made = Publication(self._learn(opened), ask=True)
-            self._seconds["learning"] = perf_counter() - begin
-        return made
-
-    def outcome(self, record: Record, counts: Counts) -> MomentOutcome:
-        """All of it."""
-        total, model, matched = self._total, self._model, self._matched
-        assert total is not None
-        assert model is not None
-        return MomentOutcome(
-            study=self.study,
-            survivors=total.survivors,
-            model=model,
-            match=None if matched is None else matched.match,
-            secrets={} if matched is None else matched.secrets,
-            learning_seconds=self._seconds,
-            counts=counts,
-            record=record,
-            moments=total.moments,
-            extent=total.extent,
-            matched_sites=[] if matched is None else matched.survivors,
-            match_size=None if matched is None else matched.size,
-        )
-
-    def _match(self, opened: MatchTotal) -> bytes:
-        study, sketches = self.study, opened.slots.sketches
-        # an order that does not depend on labels, which are drawn from the system's randomness
-        labels = sorted(sketches, key=lambda label: (sketches[label], label))
-        found = match(study, labels, sketches)
-        _check_apart(study, found)
-        self._matched = Matched.of(found, opened)
-        news = MatchNews(max(found.numbers) + 1, {})
-        entries = sealed_entries(study, found, opened.slots.secrets, news.bound_to)
-        self._news = MatchNews(news.n_classes, entries).to_bytes()
-        return self._news
-
-    def _learn(self, opened: MomentTotal) -> bytes:
-        study, matched, moments = self.study, self._matched, opened.moments
-        self._total = opened
+    def learn(self, opened: MomentTotal) -> bytes:
+        """The model, and for each site which class is which."""
+        begin, study, matched = perf_counter(), self.study, self.matched
+        moments = opened.moments
         enough = np.flatnonzero(moments.counts >= study.disclosure.min_cells)
         if len(enough) < 2:
             raise InvalidInput(
                 f"a classifier needs two classes, but {len(enough)} have "
                 f"{study.disclosure.min_cells} cells over all sites together"
             )
+        self._total = opened
         self._model = MomentClassifier.from_moments(
             moments.only(enough),
             enough,
@@ -232,16 +131,28 @@ class MomentCoordinator(Coordinator):
             curvature=study.geometry.curvature,
             seed=study.learning.seed,
         )
+        self.seconds["learning"] = perf_counter() - begin
         if matched is None:
             return publish(study, self._model, None, {})
         return publish(study, self._model, matched.match, matched.secrets)
 
-
-def _check_apart(study: Study, found: Match) -> None:
-    """Sites object if two of their classes are taken for one, so such a match is not published."""
-    taken = [(study.place_of(label), group) for label, group in found.class_of_label.items()]
-    if len(set(taken)) < len(taken):
-        raise InvalidInput(
-            f"grouping {name_of(study.learning.grouping)!r} takes two classes of one site for one, "
-            f"which sites in a study of moments do not accept; use 'matching'"
+    def outcome(self, record: Record, counts: Counts) -> MomentOutcome:
+        """All of it."""
+        total, model, matched = self._total, self._model, self.matched
+        assert total is not None
+        assert model is not None
+        return MomentOutcome(
+            study=self.study,
+            survivors=total.survivors,
+            model=model,
+            match=None if matched is None else matched.match,
+            secrets={} if matched is None else matched.secrets,
+            centres=self.centres,
+            learning_seconds=self.seconds,
+            counts=counts,
+            record=record,
+            moments=total.moments,
+            extent=total.extent,
+            matched_sites=[] if matched is None else matched.survivors,
+            match_size=None if matched is None else matched.size,
         )

@@ -1,13 +1,14 @@
 """What a site holds in a study of moments, and what of it would leave."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from fedhull.disc.isometry import Isometry
 from fedhull.learn.extent import Extent
 from fedhull.learn.horocycles import Horocycles, draw_horocycles
 from fedhull.learn.moment_classifier import SCALES
@@ -27,9 +28,7 @@ from fedhull.study.study import Study
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class MomentHoldings(ClassHoldings):
-    """A site's classes, and its cells. Where names are agreed, a class may stand for `several`."""
-
-    several: dict[str, list[str]] = field(default_factory=dict)
+    """A site's classes, and its cells."""
 
     @property
     def points_held(self) -> int:
@@ -46,25 +45,16 @@ class MomentHoldings(ClassHoldings):
         """Which points go into the sums."""
         return ~self.test & (self.of_class < len(self.classes))
 
-    def agreed_numbers(self, agreed: Sequence[str]) -> list[list[int]]:
-        """The numbers of the agreed names that each of the site's classes stands for."""
-        return [[agreed.index(n) for n in self.several.get(name, [name])] for name in self.classes]
-
-    def counts(self, numbers: Sequence[Sequence[int]], n_classes: int) -> tuple[int, ...]:
-        """How many cells of each class take part; numbers[i] are those of the site's class i. A
-        cell of a class that stands for several is counted as a cell of each."""
-        cells = np.bincount(self.of_class[~self.test], minlength=len(self.classes)).tolist()
-        counts = [0] * n_classes
-        for n, mine in zip(cells, numbers, strict=False):
-            for number in mine:
-                counts[number] += n
-        return tuple(counts)
-
     def moments(
-        self, study: Study, numbers: Sequence[Sequence[int]], totals: Sequence[int]
+        self,
+        study: Study,
+        numbers: Sequence[Sequence[int]],
+        totals: Sequence[int],
+        isometry: Isometry | None = None,
     ) -> Moments:
         """What the site adds to the sum, if all sites together have so many cells of each class:
-        moments of the extent that these allow. `numbers` are as in `counts`."""
+        moments, of the extent that these allow, of the cells as the isometry moves them. `numbers`
+        are as in `counts`."""
         extent = extent_of(study, totals)
         drawn = draw_horocycles(study.learning.features, 2, SCALES, study.learning.seed)
         first = Horocycles(*(part[: extent.features] for part in drawn))

@@ -24,11 +24,6 @@ class MomentTask(ClassTask):
     """Two sums: what classes are like, so that they can be matched, then the moments of all cells.
     Where names are agreed, the second only."""
 
-    @property
-    def sums(self) -> int:
-        """One for names that are agreed, and otherwise one more."""
-        return 1 if self.study.agreed else 2
-
     def prepare(
         self,
         x: np.ndarray,
