@@ -23,13 +23,14 @@ class Watched:
 
     def __init__(self, engine):
         self.engine = engine
-        self.sent, self.failed = {}, {}
+        self.sent, self.failed = [], []
 
     def step(self, kind, messages, timeout):
-        self.sent[kind] = dict(messages)
-        replies, self.failed[kind] = self.engine.step(kind, messages, timeout)
-        assert not replies.keys() & self.failed[kind].keys()
-        return replies, self.failed[kind]
+        self.sent.append((kind, dict(messages)))
+        replies, failures = self.engine.step(kind, messages, timeout)
+        self.failed.append((kind, failures))
+        assert not replies.keys() & failures.keys()
+        return replies, failures
 
 
 def observe(kit: Kit, engine, timeout: float) -> dict:
@@ -42,18 +43,19 @@ def observe(kit: Kit, engine, timeout: float) -> dict:
     forged = {name: raw[:-1] + bytes([raw[-1] ^ 1]) for name, raw in session.start().items()}
     seen = {"forged": answers(engine.step("advertise", forged, timeout))}
     seen["stranger"] = answers(engine.step("advertise", {"nobody": b"?"}, timeout))
-    watched = Watched(engine)
-    outcome = run_study(
-        coordinator, watched, kit.identity, timeout, open_session=lambda *_, **__: session
-    )
-    seen["survivors"] = outcome.total.survivors
-    seen["failures"] = {kind: failed for kind, failed in watched.failed.items() if failed}
+    watched, sessions = Watched(engine), [session]
+
+    def next_session(*agreed, **more):
+        return sessions.pop() if sessions else open_session(*agreed, **more)
+
+    outcome = run_study(coordinator, watched, kit.identity, timeout, open_session=next_session)
+    seen["survivors"] = outcome.survivors
+    seen["failures"] = [[kind, failed] for kind, failed in watched.failed if failed]
     seen["model"] = model_to_json(outcome.model)
     seen["counts"] = [outcome.counts.correct, outcome.counts.tested]
-    seen["second"] = {
-        kind: answers(engine.step(kind, messages, timeout))
-        for kind, messages in watched.sent.items()
-    }
+    seen["second"] = [
+        [kind, answers(engine.step(kind, messages, timeout))] for kind, messages in watched.sent
+    ]
     return seen
 
 
@@ -68,20 +70,22 @@ def check(seen: dict, kits, data, names_errors: bool = True, sites_end: bool = F
     expected = in_memory(kits, data)
     sites = sorted(data)
     assert seen["survivors"] == sites
-    assert seen["failures"] == {}
+    assert seen["failures"] == []
     assert seen["model"] == json.loads(json.dumps(model_to_json(expected.model)))
     assert seen["counts"] == [expected.counts.correct, expected.counts.tested]
     assert seen["stranger"] == {"replies": [], "failures": {"nobody": "vanished"}}
     # nobody answers what the coordinator has not signed, and nobody answers anything twice
-    if not names_errors:
-        del seen["second"]["publish"]  # a file of the first time may be read twice
-    for again in (seen["forged"], *seen["second"].values()):
+    sums = Kit.open(kits / "server").task.sums
+    assert [kind for kind, _ in seen["second"]] == STEPS * sums
+    if not names_errors:  # a file of the first time may be read twice
+        seen["second"] = [[kind, again] for kind, again in seen["second"] if kind != "publish"]
+    for again in (seen["forged"], *(again for _, again in seen["second"])):
         assert again["replies"] == []
     if names_errors:
         assert set(seen["forged"]["failures"].values()) <= {"BadIdentity", "BadMessage"}
         assert sorted(seen["forged"]["failures"]) == sites
-        for kind in STEPS:
-            refused = seen["second"][kind]["failures"]
+        for _, again in seen["second"]:
+            refused = again["failures"]
             assert sorted(refused) == sites
             assert set(refused.values()) <= {"OutOfTurn", "vanished" if sites_end else "OutOfTurn"}
 

@@ -33,6 +33,13 @@ def free_port() -> int:
 
 # One of three may drop out; by default none may.
 TWO_OF_THREE = "[protocol]\nthreshold = 2"
+# Studies of moments: in two sums, or, with sites that align themselves, in four; sites call their
+# classes what they like, or by the names in the data.
+ALIGNED = '[learning]\nsummary = "moments"\nfeatures = 24'
+MOMENTS = f"{ALIGNED}\nalign = 0"
+AGREED = (
+    '[classes]\nnames = ["lineage-1", "lineage-2", "lineage-3", "lineage-4", "lineage-5", "stem"]'
+)
 
 
 def draft(names, extra="") -> str:

@@ -113,7 +113,7 @@ def encoder_study(tmp_path_factory):
     """A folder with the draft of an encoder study, its start and data; kits for FLARE."""
     pytest.importorskip("jax", reason="the embed extra is not installed")
     folder = tmp_path_factory.mktemp("encoder")
-    (folder / "study.toml").write_text(encoder_draft(NAMES))
+    (folder / "study.toml").write_text(encoder_draft(NAMES, rounds=5))
     (folder / "start.npz").write_bytes(make_start().to_bytes())
     make_cell_files(folder, NAMES)
     done = process("provision", folder / "study.toml", "--out", folder / "kits",
@@ -126,7 +126,7 @@ def test_an_encoder_study_says_what_leaves_before_it_asks(encoder_study):
     kit, data = encoder_study / "kits" / "lab-a", encoder_study / "lab-a.npz"
     done = fedhull("client", kit, "--data", data, answer="n\n")
     assert done.returncode == 2
-    for words in ("32 cells", "2 rounds", "at least 2, and nothing else", "No cell", "nothing was"):
+    for words in ("32 cells", "5 rounds", "at least 2, and nothing else", "No cell", "nothing was"):
         assert words in done.stderr
     n_weights = sum(array.size for array in make_start().weights.values())
     assert f"{n_weights:,} trained weights" in done.stderr

@@ -5,10 +5,10 @@ from contextlib import suppress
 
 import pytest
 from conformance import OBSERVATIONS, agree, check, observe, sites_in_memory
-from federations import Federation, draft, ended, make_data
+from federations import AGREED, ALIGNED, MOMENTS, Federation, draft, ended, make_data
 
 from fedhull.engines.base import Options
-from fedhull.engines.files.engine import FilesEngine
+from fedhull.engines.files.engine import FilesEngine, Steps
 from fedhull.engines.files.runner import RUNNER as FILES
 from fedhull.errors import FedhullError, StillWaiting
 from fedhull.kits.kit import Kit
@@ -18,10 +18,18 @@ from fedhull.protocol.memory import MemoryEngine
 NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
 
 
-@pytest.fixture
-def parties(tmp_path):
-    """(folder of kits, {site: data file}), every site's consent given."""
-    make_kits(draft(NAMES), tmp_path / "kits")
+STUDIES = {
+    "hulls": "",
+    "moments": MOMENTS,
+    "aligned": ALIGNED,
+    "agreed": f"{MOMENTS}\n{AGREED}",
+}
+
+
+@pytest.fixture(params=STUDIES)
+def parties(tmp_path, request):
+    """(folder of kits, {site: data file}) of each kind of study, every site's consent given."""
+    make_kits(draft(NAMES, STUDIES[request.param]), tmp_path / "kits")
     data = make_data(tmp_path, NAMES)
     for name in NAMES:
         agree(tmp_path / "kits", name, data)
@@ -39,10 +47,10 @@ class Carried:
     whoever has not replied then is left out."""
 
     def __init__(self, mail, kits):
-        self.mail, self.kits = mail, kits
+        self.mail, self.kits, self.sessions = mail, kits, Steps()
 
     def open_session(self, *agreed, **more):
-        self.session = FilesEngine(self.mail).open_session(*agreed, **more)
+        self.session = FilesEngine(self.mail, self.sessions).open_session(*agreed, **more)
         return self.session
 
     def _engine(self, **options):

@@ -4,89 +4,25 @@ import json
 import shutil
 
 import pytest
-from conformance import agree, in_memory
-from federations import draft, make_data
+from by_mail import FOUR as NAMES
+from by_mail import MailStudy
+from conformance import in_memory
 
 from fedhull.engines.base import Options
 from fedhull.engines.files.runner import RUNNER as FILES
 from fedhull.errors import InvalidInput, StillWaiting
 from fedhull.kits.fetch import take_late
 from fedhull.kits.kit import Kit
-from fedhull.kits.provision import make_kits
 from fedhull.learn.model import model_to_json
 from fedhull.protocol.drive import STEPS
 from fedhull.study.hulls.site import HullSite
 
-NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
 THREE = NAMES[:3]  # the fewest that a study of four goes on with
-
-
-class Study:
-    """Kits, data and mail of a study by files, every call with a freshly opened kit."""
-
-    def __init__(self, folder):
-        self.kits, self.mail = folder / "kits", folder / "mail"
-        make_kits(draft(NAMES), self.kits)
-        self.data = make_data(folder, NAMES)
-        self.said = []
-        for name in NAMES:
-            self.agree(name)
-
-    def agree(self, name, again=False):
-        agree(self.kits, name, self.data, again)
-
-    def serve(self, go_on=False, again=False):
-        """True when the study is complete."""
-        try:
-            options = Options(mail=self.mail, go_on=go_on, again=again)
-            FILES.serve(Kit.open(self.kits / "server"), options, self.said.append)
-        except StillWaiting:
-            return False
-        return True
-
-    def answer(self, name):
-        """True when the site has its model."""
-        try:
-            FILES.join(Kit.open(self.kits / name), Options(mail=self.mail), self.said.append)
-        except StillWaiting:
-            return False
-        return (self.results(name) / "model.json").exists()
-
-    def results(self, name):
-        return self.kits / name / "results" / "files"
-
-    def status(self, name):
-        return json.loads((self.results(name) / "status.json").read_text())
-
-    def reply(self, name, step):
-        return self.mail / name / f"{STEPS.index(step) + 1}-{step}.reply"
-
-    def request(self, name, step):
-        return self.mail / name / f"{STEPS.index(step) + 1}-{step}.request"
-
-    def until(self, step, names=NAMES):
-        """Go on until the requests of this step are there."""
-        self.serve()
-        for _ in range(STEPS.index(step)):
-            for name in names:
-                self.answer(name)
-            self.serve()
-
-    def finish(self, names=NAMES):
-        for _ in range(len(STEPS) + 1):
-            for name in names:
-                self.answer(name)
-            if self.serve():
-                return
-        raise AssertionError("the study did not end")
-
-    def model(self):
-        return json.loads((self.results("server") / "model.json").read_text())
 
 
 @pytest.fixture
 def study(tmp_path):
-    return Study(tmp_path)
+    return MailStudy(tmp_path)
 
 
 def test_the_result_is_the_memory_engines(study):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from time import monotonic, sleep
 
 import pytest
-from federations import PATIENCE, Federation, ended
+from federations import MOMENTS, PATIENCE, TWO_OF_THREE, Federation, ended
 from nvflare.fuel.flare_api.flare_api import new_secure_session
 
 from fedhull.engines.children import stop
@@ -15,6 +15,7 @@ from fedhull.engines.following import answers
 from fedhull.engines.nvflare.job import EXECUTOR
 from fedhull.engines.nvflare.workspace import ADMIN
 from fedhull.learn.model import model_to_json
+from fedhull.protocol.drive import STEPS
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes]
 
@@ -60,7 +61,7 @@ def killed_at(study, steps):
     result = json.loads(out)
     vanish = {step: [name] for name, step in dying.items()}
     in_memory = study.in_memory(vanish)
-    assert result["survivors"] == in_memory.total.survivors
+    assert result["survivors"] == in_memory.survivors
     assert result["failures"] == dict.fromkeys(dying, "vanished")
     # what follows the colon depends on whether FLARE hears of dead processes before the job ends
     assert job_status(study).startswith("FINISHED")
@@ -104,6 +105,24 @@ def test_sites_killed_after_their_upload_get_the_others_model_later(federation):
     assert late in json.loads(out)["fetched"]
     models = [(study.results(name) / "model.json").read_bytes() for name in study.names[1:]]
     assert models == models[:1] * 6
+
+
+def test_a_site_killed_between_two_sums_is_in_the_first_only_and_gets_the_model_later(federation):
+    study = federation(extra=f"{TWO_OF_THREE}\n{MOMENTS}")
+    with killed_at(study, ["publish"]):
+        pass
+    gone, *stayed = study.names
+    result = json.loads((study.results("server") / "result.json").read_text())
+    assert result["matched_sites"] == study.names
+    assert result["survivors"] == stayed
+    progress = (study.results("server") / "progress.jsonl").read_text()
+    assert [json.loads(line)["step"] for line in progress.splitlines()] == [
+        f"{name}: {step}" for name in ("match (1 of 2)", "learn (2 of 2)") for step in STEPS
+    ]
+    publication = study.results("server") / "publication.bin"
+    study.command("client", str(study.kits / gone), "--fetch", "--publication", str(publication))
+    model = json.loads((study.results(gone) / "model.json").read_text())
+    assert model == json.loads((study.results(stayed[0]) / "model.json").read_text())
 
 
 def test_after_a_killed_server_a_new_study_can_start_at_once_and_a_twin_takes_no_part(federation):

@@ -227,7 +227,7 @@ def test_if_learning_fails_the_sum_is_not_lost_and_sites_get_a_model_all_the_sam
             run(kits)
     results = kits / "server" / "results" / "run"
     status = json.loads((results / "status.json").read_text())
-    assert "The decoded sum is kept" in status["sentence"]
+    assert "The opened sum is kept" in status["sentence"]
     done = fedhull("learn", results)
     assert done.returncode == 0, done.stderr
     published = results.with_name("run-learned-1") / "publication.bin"

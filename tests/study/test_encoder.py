@@ -275,9 +275,9 @@ def test_consent_is_for_the_cells_that_were_shown(tmp_path):
     assert SiteRun(Kit.open(kits / "lab-a"), "run").answer("advertise", b"")[1] == "NoConsent"
 
 
-def test_an_encoder_study_is_not_for_files(tmp_path):
-    kits, _ = make_encoder_kits(tmp_path, NAMES)
-    with pytest.raises(InvalidInput, match="cannot run over files: its 2 rounds"):
+def test_an_encoder_study_of_many_rounds_is_not_for_files(tmp_path):
+    kits, _ = make_encoder_kits(tmp_path, NAMES, rounds=5)
+    with pytest.raises(InvalidInput, match="cannot run over files: its 5 rounds"):
         FILES.serve(Kit.open(kits / "server"), Options(), print)
     with pytest.raises(InvalidInput, match="cannot run over files"):
         FILES.join(Kit.open(kits / "lab-a"), Options(), print)

@@ -1,6 +1,6 @@
 """What both sides of a study do from their kits, whatever the engine: answer, coordinate, log."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -251,14 +251,14 @@ def coordinate(
     """Run the study of the coordinator's kit over an engine, and write what comes of it;
     `open_session` is as in `run_study`."""
     results = kit.results(run)
-    kept: set[str] = set()
+    kept: list[str] = []
 
     def keep(name: str, content: bytes) -> None:
         if name == SUM:
             write_checked(results / name, content)
         else:
             write_bytes(results / name, content, mode=0o600)
-        kept.add(name)
+        kept.append(name)
 
     try:
         audited = _Audited(engine, AuditLog(results / AUDIT, kit.study.hash))
@@ -269,23 +269,24 @@ def coordinate(
     except StillWaiting:
         raise
     except FedhullError as problem:
-        problem.args = (f"{problem}{_way_out(results, kept)}",)
+        problem.args = (f"{problem}{_way_out(results, kept, kit.task.choices)}",)
         write_status(results, type(problem).__name__, f"{problem}")
         raise
     except Exception:
-        write_internal_error(results, _way_out(results, kept))
+        write_internal_error(results, _way_out(results, kept, kit.task.choices))
         raise
     return outcome
 
 
-def _way_out(results: Path, kept: set[str]) -> str:
+def _way_out(results: Path, kept: Sequence[str], choices: Sequence[str]) -> str:
     """What a coordinator can do that has a sum but could make nothing of it."""
-    if kept != {SUM}:
+    if not kept or kept[-1] != SUM:
         return ""
+    options = ", ".join(f"--{name}" for name in choices)
+    settings = f" with other settings ({options})" if choices else ""
     return (
-        f". The decoded sum is kept in {results / SUM}: 'fedhull learn {results}' with other "
-        f"settings (--method, --grouping, --strength, --classes) trains from it without a new "
-        f"session"
+        f". The opened sum is kept in {results / SUM}: 'fedhull learn {results}'{settings} trains "
+        f"from it without a new session"
     )
 
 

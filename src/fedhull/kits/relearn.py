@@ -27,9 +27,10 @@ def learn_again(results: Path, out: Path | None, settings: dict[str, Any]) -> tu
             f"KIT/results/RUN"
         )
     kit = Kit.open(results.resolve().parents[1])
-    # settings keep the rules of a study file
-    content = parse_toml(kit.study.to_toml())
-    study_from_plain(content | {"learning": content.get("learning", {}) | settings})
+    if settings.keys() <= set(kit.task.choices):
+        # settings keep the rules of a study file
+        content = parse_toml(kit.study.to_toml())
+        study_from_plain(content | {"learning": content.get("learning", {}) | settings})
     outcome = kit.task.learn(read_checked(kept), **settings)
     folder = _new_folder(results, out)
     message = Publish(

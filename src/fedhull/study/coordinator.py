@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
@@ -71,6 +71,10 @@ class Coordinator(ABC):
     def outcome(self, record: Record, counts: Counts) -> Any:
         """What the coordinator has at the end."""
 
+    def purpose(self) -> str | None:
+        """What the next sum is for, in a word, where a study has a few; None if it has one."""
+        return None
+
     def title(self) -> str | None:
         """What the next sum is called where a study has so many that nobody wants to hear of
         every step; None reports the steps."""
@@ -109,7 +113,7 @@ def run_study(
     invited, counts = sorted(study.clients), Counts(None, None, [])
     while (summation := coordinator.next_sum()) is not None:
         begin, title = perf_counter(), coordinator.title()
-        metered.report = ignore if title else report
+        metered.report = ignore if title else _of_sum(coordinator.purpose(), report)
         session = open_session(study, summation, identity, invited=invited)
         opened = drive(session, metered, timeout)
         kept = coordinator.kept(opened)
@@ -133,3 +137,10 @@ def run_study(
         invited = [name for name in sorted(outgoing) if name not in lost]
     record = Record(metered.failures, metered.bytes_up, metered.bytes_down, metered.seconds)
     return coordinator.outcome(record, counts)
+
+
+def _of_sum(purpose: str | None, report: Report) -> Report:
+    """A report of steps that says what their sum is for."""
+    if purpose is None:
+        return report
+    return lambda progress: report(replace(progress, step=f"{purpose}: {progress.step}"))

@@ -52,6 +52,8 @@ class Task(ABC):
     # what comes of it, and whether a site's data must have a column of classes
     product: str
     needs_labels: bool
+    # the settings of [learning] that can be chosen again when the sum is there
+    choices: tuple[str, ...] = ()
 
     @property
     @abstractmethod
@@ -95,8 +97,8 @@ class Task(ABC):
         of no use to it."""
 
     def learn(self, kept: bytes, **settings: Any) -> Any:
-        """What the coordinator has at the end if it learns with other settings from the sum that it
-        has kept."""
+        """What the coordinator has at the end if it learns once more from the sum that it has kept,
+        with other settings as far as there are `choices`."""
         raise InvalidInput(f"nothing can be learned again in a study of an {self.product}")
 
     @abstractmethod

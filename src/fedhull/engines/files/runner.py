@@ -27,8 +27,8 @@ from fedhull.study.task import Task
 
 RUN = "files"
 _SERVER_JOURNAL = "session.bin"
-# So many sums somebody can be asked to carry.
-_MOST_SUMS = 3
+# So many sums somebody can be asked to carry: match, align twice, learn.
+_MOST_SUMS = 4
 
 
 class FilesRunner(Runner):

@@ -8,16 +8,21 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from fedhull.errors import InvalidInput
 from fedhull.learn.centres import Centres
 from fedhull.protocol.keys import digest
 from fedhull.protocol.summation import Summation
+from fedhull.registry import name_of
 from fedhull.study.classes.centre_sum import CentreNews, CentreSummation, CentreTotal
 from fedhull.study.classes.match_sum import MatchNews, MatchSummation, MatchTotal
 from fedhull.study.classes.matching import Match, match
 from fedhull.study.classes.publication import sealed_entries
-from fedhull.study.classes.standing import LAST, MATCH, stages_of
+from fedhull.study.classes.standing import CENTRES, LAST, MATCH, stages_of
 from fedhull.study.coordinator import Coordinator, Publication
 from fedhull.study.study import Study
+
+# What a coordinator is told that a sum is for.
+_PURPOSES = {MATCH: "match", CENTRES: "align", LAST: "learn"}
 
 
 class Matched(msgspec.Struct, frozen=True):
@@ -89,6 +94,11 @@ class ClassCoordinator(Coordinator):
             return self.last_sum(number, self._n_classes, self._basis)
         return CentreSummation(self.study, number, self._n_classes, self._basis)
 
+    def purpose(self) -> str | None:
+        """What the next of several sums is for, and which it is."""
+        stages, done = self._stages, self._done
+        return f"{_PURPOSES[stages[done]]} ({done + 1} of {len(stages)})" if stages[1:] else None
+
     def kept(self, opened: Any) -> bytes | None:
         """The last sum; nothing can be learned from the others alone."""
         early = isinstance(opened, MatchTotal | CentreTotal)
@@ -120,7 +130,18 @@ class ClassCoordinator(Coordinator):
         # an order that does not depend on labels, which are drawn from the system's randomness
         labels = sorted(told, key=lambda label: (told[label], label))
         found = match(study, labels, told, placed=study.alignments > 0)
+        _check_apart(study, found)
         self.matched = Matched.of(found, opened)
         news = MatchNews(max(found.numbers) + 1, {})
         entries = sealed_entries(study, found, opened.slots.secrets, news.bound_to)
         return MatchNews(news.n_classes, entries).to_bytes()
+
+
+def _check_apart(study: Study, found: Match) -> None:
+    """Sites object if two of their classes are taken for one, so such a match is not published."""
+    taken = [(study.place_of(label), group) for label, group in found.class_of_label.items()]
+    if len(set(taken)) < len(taken):
+        raise InvalidInput(
+            f"grouping {name_of(study.learning.grouping)!r} takes two classes of one site for one, "
+            f"which sites do not accept where classes are matched first; use 'matching'"
+        )

@@ -4,6 +4,7 @@ own, in its own words."""
 from abc import abstractmethod
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from fedhull.disc.isometry import Isometry
@@ -23,9 +24,6 @@ from fedhull.study.classes.spoiled import Spoiled
 from fedhull.study.classes.standing import LAST, MATCH, Fit, Standing, Told, stages_of
 from fedhull.study.site import Site
 from fedhull.study.study import Study
-
-# What a site that goes by nothing needs in order to use a publication that it has missed.
-_NOTHING = b"agreed names"
 
 
 class ClassSite(Site):
@@ -116,10 +114,11 @@ class ClassSite(Site):
 
     @property
     def receipt(self) -> bytes | None:
-        """The site's pseudonym, if it has one."""
-        if self.pseudonym is not None:
-            return self.pseudonym.to_bytes()
-        return _NOTHING if self.session.uploaded or self.sums_done else None
+        """Where the site stood when it uploaded, and what it goes by."""
+        if not self.session.uploaded and not self.sums_done:
+            return None
+        drawn = b"" if self.pseudonym is None else self.pseudonym.to_bytes()
+        return msgspec.structs.replace(self.standing, pseudonym=drawn).to_bytes()
 
     @property
     def checkpoint(self) -> bytes | None:
@@ -151,10 +150,8 @@ class ClassSite(Site):
 
     def take(self, published: bytes) -> tuple[int, int] | None:
         """Which class is which, the centres of all classes, or the model."""
-        told = self.standing.told
-        if told is not None and told.objection:
-            raise BadMessage(told.objection)
         if self.stage == LAST:
+            self._check_told()
             return self._use(published)
         if self.stage == MATCH:
             self._take_match(published)
@@ -179,10 +176,16 @@ class ClassSite(Site):
         self._object()
 
     def _take_centres(self, published: bytes) -> None:
+        # what are no centres, all sites refuse alike; what they cannot align themselves to depends
+        # on their cells, so they stay where they are, and on to the next sum
         total = CentreNews.centres_in(published, self.n_classes)
         x, number = self.holdings.numbered(self.class_numbers)
         curvature = self.study.geometry.curvature
-        found = align_site(x, number, total, self.isometry, curvature)
+        try:
+            self._check_told()
+            found = align_site(x, number, total, self.isometry, curvature)
+        except (FedhullError, ArithmeticError, np.linalg.LinAlgError):
+            return
         self.standing.moved_by = found.isometry.to_json()
         self.standing.fits.append(Fit(found.before, found.misfit))
 
@@ -204,8 +207,7 @@ class ClassSite(Site):
 
     def take_late(self, published: bytes, receipt: bytes) -> None:
         """What a site makes of a publication that it has missed, given its receipt."""
-        if receipt != _NOTHING:
-            self.standing.pseudonym = receipt
+        self.standing = Standing.from_bytes(receipt)
         self._use(published, complete=False)
         self.sums_done = self.n_sums
 
@@ -244,10 +246,17 @@ class ClassSite(Site):
         number |= {name: entry.number for name, entry in zip(held.classes, entries, strict=False)}
         return np.array([number.get(name, -1) for name in held.test_y.tolist()])
 
-    def _object(self) -> None:
+    def _check_told(self) -> None:
+        """Raise what is wrong with what the site was told of its classes."""
         told = self.standing.told
         if told is not None and told.objection:
-            self.complaint = BadMessage(told.objection)
+            raise BadMessage(told.objection)
+
+    def _object(self) -> None:
+        try:
+            self._check_told()
+        except BadMessage as problem:
+            self.complaint = problem
 
 
 def _read(study: Study, news: MatchNews, pseudonym: Pseudonym) -> Told:

@@ -27,6 +27,8 @@ _MUCH = 0.5
 class HullTask(ClassTask):
     """One sum of hulls, from which a classifier is learned."""
 
+    choices = ("method", "grouping", "strength", "classes")
+
     def prepare(
         self,
         x: np.ndarray,

@@ -74,8 +74,9 @@ class MomentTask(ClassTask):
         """Fit the classifier to the totals again."""
         if settings:
             raise InvalidInput(
-                f"a study of moments keeps totals of classes, which were matched before: "
-                f"{', '.join(settings)} cannot be chosen again"
+                f"{', '.join(f'--{name}' for name in settings)} cannot be chosen again: in a study "
+                f"of moments, classes are matched before their totals are summed, and one "
+                f"classifier is fitted to totals; leave it out"
             )
         found = KeptSum.from_bytes(kept)
         coordinator = MomentCoordinator(self.study, found.matched)

@@ -1,0 +1,87 @@
+"""Studies by files on this machine: kits, data and mail, every call with a freshly opened kit."""
+
+import json
+
+from conformance import agree
+from federations import draft, make_data
+
+from fedhull.engines.base import Options
+from fedhull.engines.files.mail import path_of
+from fedhull.engines.files.runner import RUNNER as FILES
+from fedhull.errors import StillWaiting
+from fedhull.kits.kit import Kit
+from fedhull.kits.provision import make_kits
+from fedhull.protocol.drive import STEPS
+
+FOUR = ["lab-a", "lab-b", "lab-c", "lab-d"]
+
+
+class MailStudy:
+    """A study of these sites, everybody's consent given; `said` is all that people were told."""
+
+    def __init__(self, folder, names=FOUR, extra=""):
+        self.names = names
+        self.kits, self.mail = folder / "kits", folder / "mail"
+        self.sums = make_kits(draft(names, extra), self.kits).task.sums
+        self.data = make_data(folder, names)
+        self.said = []
+        for name in names:
+            self.agree(name)
+
+    def agree(self, name, again=False):
+        agree(self.kits, name, self.data, again)
+
+    def serve(self, go_on=False, again=False):
+        """True when the study is complete."""
+        try:
+            options = Options(mail=self.mail, go_on=go_on, again=again)
+            FILES.serve(Kit.open(self.kits / "server"), options, self.said.append)
+        except StillWaiting as waiting:
+            self.waiting = str(waiting)
+            return False
+        return True
+
+    def answer(self, name):
+        """True when the site has its model."""
+        try:
+            FILES.join(Kit.open(self.kits / name), Options(mail=self.mail), self.said.append)
+        except StillWaiting:
+            return False
+        return (self.results(name) / "model.json").exists()
+
+    def results(self, name):
+        return self.kits / name / "results" / "files"
+
+    def status(self, name):
+        return json.loads((self.results(name) / "status.json").read_text())
+
+    def result(self, name):
+        return json.loads((self.results(name) / "result.json").read_text())
+
+    def reply(self, name, step, number=1):
+        return path_of(self.mail, name, step, "reply", number)
+
+    def request(self, name, step, number=1):
+        return path_of(self.mail, name, step, "request", number)
+
+    def until(self, step, names=None, number=1):
+        """Go on until the requests of this step of sum `number` are there."""
+        self.serve()
+        for _ in range(len(STEPS) * self.sums):
+            if self.request((names or self.names)[0], step, number).exists():
+                return
+            for name in names or self.names:
+                self.answer(name)
+            self.serve()
+        raise AssertionError("the study did not come so far")
+
+    def finish(self, names=None):
+        for _ in range(len(STEPS) * self.sums + 1):
+            for name in names or self.names:
+                self.answer(name)
+            if self.serve():
+                return
+        raise AssertionError("the study did not end")
+
+    def model(self):
+        return json.loads((self.results("server") / "model.json").read_text())
