@@ -13,7 +13,14 @@ from fedhull.report.moment_content import (
     MomentFacts,
     MomentSitePage,
 )
-from fedhull.report.parts import SERVER_CHECKS, SITE_CHECKS, passed, site_line, site_lines
+from fedhull.report.parts import (
+    CAME_LATE,
+    SERVER_CHECKS,
+    SITE_CHECKS,
+    passed,
+    site_line,
+    site_lines,
+)
 from fedhull.study.coordinator import Record
 from fedhull.study.moments.coordinator import MomentOutcome
 from fedhull.study.moments.site import MomentSite
@@ -134,14 +141,13 @@ def _site_lines(
         return site_lines(study, survivors, record)
     failures = {} if record is None else record.failures
     if matched is None:
-        second = dict.fromkeys(survivors, "in the second sum")
-        return [
-            site_line(name, second.get(name, "not in the second sum"), name in survivors)
-            for name in sorted(study.clients)
-        ]
-    fates = dict.fromkeys(matched, "in the first sum only")
-    fates |= dict.fromkeys(survivors, "in both sums")
+        fates = dict.fromkeys(survivors, "in the second sum")
+        out = "not in the second sum" if survivors else CAME_LATE
+    else:
+        fates = dict.fromkeys(matched, "in the first sum only")
+        fates |= dict.fromkeys(survivors, "in both sums")
+        out = "in neither sum"
     return [
-        site_line(name, fates.get(name, "in neither sum"), name in survivors, failures.get(name))
+        site_line(name, fates.get(name, out), name in survivors, failures.get(name))
         for name in sorted(study.clients)
     ]
