@@ -3,14 +3,17 @@ no more than the threat model does."""
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 from browser import Opened
+from typer.testing import CliRunner
 
 from fedhull import make_tree, simulate
+from fedhull.cli.app import app
 from fedhull.errors import InvalidInput
 from fedhull.report import moment_words as words
 from fedhull.report.html import render
@@ -121,6 +124,15 @@ def test_the_steps_are_six_or_four_where_names_are_agreed(summed, summed_by_name
     assert len(told) == 6
     by_name = [step["title"] for step in moment_steps(page_of(summed_by_name["server"]))]
     assert by_name == ["Names are agreed", *told[3:]]
+
+
+def test_a_model_that_is_learned_again_from_the_totals_has_the_same_page(summed, tmp_path):
+    shutil.copytree(summed["server"].parents[1], tmp_path / "server")
+    kit = tmp_path / "server"
+    run = CliRunner().invoke(app, ["learn", str(kit / "results" / "run")])
+    assert run.exit_code == 0, run.output
+    first, second = page_of(summed["server"]), page_of(kit / "results" / "run-learned-1")
+    assert (second.moments, second.found) == (first.moments, first.found)
 
 
 # Dropouts between the sums

@@ -30,46 +30,6 @@ from fedhull.study.moments.sum import (
 from fedhull.study.study import Study
 
 
-@dataclass(frozen=True, repr=False, kw_only=True)
-class MomentOutcome(ClassOutcome):
-    """What the coordinator has at the end: besides the model, the totals that it was fitted to, and
-    who was in the first sum, if there was one, and how many numbers each of them sent in it."""
-
-    moments: Moments
-    matched_sites: list[str]
-    match_size: int | None = None
-
-    @property
-    def cells_of_classes(self) -> list[int]:
-        """The cells of each of the model's classes, over all sites."""
-        counts = self.moments.counts
-        return counts[counts >= self.study.disclosure.min_cells].tolist()
-
-    def is_exact(self, sites: Mapping[str, MomentSite]) -> bool:
-        """Whether the totals are the sums of the survivors' own."""
-        n_classes, n_features = self.moments.sums.shape
-        total = Moments.none(n_features, n_classes)
-        for name in self.survivors:
-            total += sites[name].own_moments()
-        return (total.packed() == self.moments.packed()).all().item()
-
-    def fewest_cells(self, holdings: Iterable[MomentHoldings]) -> int:
-        """Of the smallest class at a site or, where only totals left, over all sites."""
-        if self.study.agreed:
-            return int(self.moments.counts[self.moments.counts > 0].min())
-        return min(cells for held in holdings if (cells := held.smallest_group))
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain numbers and words."""
-        return super().to_json() | {
-            "matched_sites": self.matched_sites,
-            "features": len(self.moments.gram),
-            "cells": int(self.moments.counts.sum()),
-            "cells_by_class": self.moments.counts.tolist(),
-            "field_bits": MOMENT_FIELD.bits,
-        }
-
-
 class Matched(msgspec.Struct, frozen=True):
     """What the coordinator keeps of the first sum."""
 
@@ -99,6 +59,59 @@ class Matched(msgspec.Struct, frozen=True):
         """The match itself."""
         sure = None if self.certainty is None else np.array(self.certainty)
         return Match(self.labels, np.array(self.groups), np.array(self.counts), sure)
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class MomentOutcome(ClassOutcome):
+    """What the coordinator has at the end: besides the model, the totals that it was fitted to, and
+    what it keeps of the first sum, if there was one."""
+
+    moments: Moments
+    matched: Matched | None
+
+    @property
+    def matched_sites(self) -> list[str]:
+        """Who was in the first sum."""
+        return [] if self.matched is None else self.matched.survivors
+
+    @property
+    def match_size(self) -> int | None:
+        """How many numbers each of them sent in it."""
+        return None if self.matched is None else self.matched.size
+
+    @property
+    def cells_of_classes(self) -> list[int]:
+        """The cells of each of the model's classes, over all sites."""
+        counts = self.moments.counts
+        return counts[counts >= self.study.disclosure.min_cells].tolist()
+
+    def is_exact(self, sites: Mapping[str, MomentSite]) -> bool:
+        """Whether the totals are the sums of the survivors' own."""
+        n_classes, n_features = self.moments.sums.shape
+        total = Moments.none(n_features, n_classes)
+        for name in self.survivors:
+            total += sites[name].own_moments()
+        return (total.packed() == self.moments.packed()).all().item()
+
+    def fewest_cells(self, holdings: Iterable[MomentHoldings]) -> int:
+        """Of the smallest class at a site or, where only totals left, over all sites."""
+        if self.study.agreed:
+            return int(self.moments.counts[self.moments.counts > 0].min())
+        return min(cells for held in holdings if (cells := held.smallest_group))
+
+    def published(self) -> bytes:
+        """What the sites are given."""
+        return _published(self.study, self.model, self.matched)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers and words."""
+        return super().to_json() | {
+            "matched_sites": self.matched_sites,
+            "features": len(self.moments.gram),
+            "cells": int(self.moments.counts.sum()),
+            "cells_by_class": self.moments.counts.tolist(),
+            "field_bits": MOMENT_FIELD.bits,
+        }
 
 
 class KeptSum(msgspec.Struct, frozen=True):
@@ -185,8 +198,7 @@ class MomentCoordinator(Coordinator):
             counts=counts,
             record=record,
             moments=total.moments,
-            matched_sites=[] if matched is None else matched.survivors,
-            match_size=None if matched is None else matched.size,
+            matched=matched,
         )
 
     def _match(self, opened: MatchTotal) -> bytes:
@@ -201,7 +213,7 @@ class MomentCoordinator(Coordinator):
         return self._news
 
     def _learn(self, opened: MomentTotal) -> bytes:
-        study, matched, moments = self.study, self._matched, opened.moments
+        study, moments = self.study, opened.moments
         self._total = opened
         enough = np.flatnonzero(moments.counts >= study.disclosure.min_cells)
         if len(enough) < 2:
@@ -217,6 +229,11 @@ class MomentCoordinator(Coordinator):
             curvature=study.geometry.curvature,
             seed=study.learning.seed,
         )
-        if matched is None:
-            return publish(study, self._model, None, {})
-        return publish(study, self._model, matched.match, matched.secrets)
+        return _published(study, self._model, self._matched)
+
+
+def _published(study: Study, model: MomentClassifier, matched: Matched | None) -> bytes:
+    """The model and, unless names are agreed, which class is which, sealed for each place."""
+    if matched is None:
+        return publish(study, model, None, {})
+    return publish(study, model, matched.match, matched.secrets)
