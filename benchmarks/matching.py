@@ -17,7 +17,7 @@ from fedhull.data.datasets import load_dataset
 from fedhull.data.partition import partition
 from fedhull.learn.grouping import group_hulls, share_matched
 from fedhull.learn.guard import Guard
-from fedhull.learn.sketch import class_sketch, slot_means
+from fedhull.learn.sketch import slot_means, slot_sketch
 from fedhull.learn.slots import match_slots
 
 SITES = [
@@ -42,7 +42,7 @@ def measure(x, y, sites, how, seed):
         for c in np.random.default_rng([seed, site]).permutation(classes):
             cells = x[mine & (y == c)]
             if len(cells) >= LEAST_CELLS:
-                slots.append((site, c, len(cells), class_sketch(cells, seed=seed)))
+                slots.append((site, c, len(cells), slot_sketch(cells, seed=seed)))
                 left = guarded.x[guarded.y == c]
                 hulls.append(left[fedhull.minimal_hull(left)])
     owners, truth, counts, sums = map(list, zip(*slots, strict=True))

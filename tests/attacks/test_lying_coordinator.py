@@ -7,8 +7,6 @@ shows what, and in what it asks for.
 import msgspec
 import numpy as np
 import pytest
-from fedhull.study.hulls.pseudonym import open_classes
-from fedhull.study.hulls.publication import _context, _Published, publish
 from parties import identity, make_clients, make_server, make_study, random_hulls
 from scipy import stats
 
@@ -18,6 +16,8 @@ from fedhull.protocol import messages as m
 from fedhull.protocol.drive import drive
 from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.shares import COUNT_PRIME
+from fedhull.study.classes.pseudonym import open_entries
+from fedhull.study.classes.publication import _context, _Published, publish
 from fedhull.study.counts import COUNTS, Counts
 from fedhull.study.hulls.coordinator import HullCoordinator
 from fedhull.study.hulls.holdings import prepare
@@ -59,7 +59,7 @@ class Study:
     def with_entries(self, change) -> bytes:
         """The publication with its entries changed: {place: entry} to {place: entry}."""
         published = msgspec.msgpack.decode(self.content, type=_Published)
-        changed = msgspec.structs.replace(published, classes=change(dict(published.classes)))
+        changed = msgspec.structs.replace(published, entries=change(dict(published.entries)))
         return msgspec.msgpack.encode(changed)
 
 
@@ -105,7 +105,7 @@ def test_what_a_site_is_shown_alone_tells_nothing_about_it(n):
     victim = next(iter(study.sites))
     learned = learn(study.study, study.total)
     learned.model.classes_ = np.roll(learned.model.classes_, 1)
-    wrong = publish(study.study, study.total, learned)
+    wrong = published_again(study, learned)
     _, counts = study.publish(lambda name: study.content if name == victim else wrong)
     assert (counts.correct, counts.tested) == (None, None)
     assert all(site.complaint is None for site in study.sites.values())
@@ -139,17 +139,21 @@ def test_no_site_can_read_which_classes_another_holds():
     published = msgspec.msgpack.decode(study.content, type=_Published)
     # as long for one class as for three
     assert len({len(site.label_of_class) for site in study.sites.values()}) == 3
-    assert len({len(entry) for entry in published.classes.values()}) == 1
+    assert len({len(entry) for entry in published.entries.values()}) == 1
     for site in study.sites.values():
         me = site.pseudonym
-        for place, entry in published.classes.items():
+        for place, entry in published.entries.items():
             context = _context(published.model, place)
             if place == me.place:
-                opened = open_classes(me.secret, entry, context)
+                opened = open_entries(me.secret, entry, context)
                 assert sum(c is not None for c in opened) == len(site.label_of_class)
             else:
                 with pytest.raises(BadMessage):
-                    open_classes(me.secret, entry, context)
+                    open_entries(me.secret, entry, context)
+
+
+def published_again(study, learned):
+    return publish(study.study, learned.model, learned.match, study.total.secrets)
 
 
 def test_two_publications_of_one_sum_share_no_keystream():
@@ -157,8 +161,8 @@ def test_two_publications_of_one_sum_share_no_keystream():
     again = learn(study.study, study.total)
     again.model.classes_ = np.roll(again.model.classes_, 1)
     first, second = (
-        msgspec.msgpack.decode(content, type=_Published).classes
-        for content in (study.content, publish(study.study, study.total, again))
+        msgspec.msgpack.decode(content, type=_Published).entries
+        for content in (study.content, published_again(study, again))
     )
     for place in first:
         # the entries say the same; sealed under one key, they would be the same bytes
@@ -203,7 +207,7 @@ def test_the_shares_of_how_much_a_site_sends_tell_a_peer_nothing():
         clients = make_clients(study, random_hulls(study, seed % 4))
         drive(make_server(study), MemoryEngine(clients.values()))
         held += [
-            int.from_bytes(secrets.count_share, "big") / COUNT_PRIME
+            int.from_bytes(secrets.count_shares, "big") / COUNT_PRIME
             for name, secrets in clients["site-a"]._received.items()
             if name != "site-a"
         ]
@@ -234,9 +238,34 @@ def test_sums_of_different_sizes_for_different_sites_open_nothing():
     while server.step.value != "upload":
         outgoing = server.advance(engine.step(server.step.value, outgoing)[0])
     header = {"study": study.hash, "session": server.session}
-    larger = m.encode_to_client(m.Size(**header, total=server._total + 8), None)
-    replies, _ = engine.step("upload", outgoing | {"site-a": larger})
+    (total,), honest = server._totals, m.decode_to_client(outgoing["site-a"], study)
+    lie = m.Size(**header, totals=[total + 8], announcements=honest.announcements)
+    replies, failures = engine.step("upload", outgoing | {"site-a": m.encode_to_client(lie, None)})
+    assert failures == {"site-a": "InconsistentView"}
     server.advance(replies)
     assert "site-a" not in server._uploads
-    assert "different" in str(server.refused["site-a"]) or "bytes" in str(server.refused["site-a"])
-    assert HullSummation(study).layout(server._total, 4) == server._layout
+    assert HullSummation(study).layout(server._totals, 4) == server._layout
+
+
+def test_a_coordinator_cannot_say_that_more_was_announced_than_was():
+    """What leaves may depend on the totals, so sites restore them from each other's shares."""
+    study = make_study(4)
+    clients = make_clients(study, random_hulls(study, 0))
+    server, engine = make_server(study), MemoryEngine(clients.values())
+    outgoing = server.start()
+    while server.step.value != "upload":
+        outgoing = server.advance(engine.step(server.step.value, outgoing)[0])
+    honest = m.decode_to_client(outgoing["site-a"], study)
+    fewer = dict(list(honest.announcements.items())[:-1])
+    swapped = dict(zip(honest.announcements, reversed(honest.announcements.values()), strict=True))
+    for announcements, totals, error in (
+        (honest.announcements, [honest.totals[0] + 8], "InconsistentView"),
+        (fewer, honest.totals, "BelowThreshold"),
+        (swapped, honest.totals, "BadMessage"),
+        ({}, honest.totals, "BelowThreshold"),
+        (honest.announcements, [*honest.totals, 1], "BadMessage"),
+    ):
+        lie = msgspec.structs.replace(honest, announcements=announcements, totals=totals)
+        _, failures = engine.step("upload", {"site-a": m.encode_to_client(lie, None)})
+        assert failures == {"site-a": error}
+    assert clients["site-a"].receive(outgoing["site-a"])

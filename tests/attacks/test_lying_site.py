@@ -36,11 +36,11 @@ def lying(client, change):
     contribution = client._contribution
     honest = contribution.vector
 
-    def vector(drawn, total, participants):
+    def vector(drawn, totals, participants):
         summation = contribution.summation
-        layout = summation.layout(total, participants)
-        more = change(drawn, total, participants, summation)
-        return layout.add(honest(drawn, total, participants), layout.vector(more))
+        layout = summation.layout(totals, participants)
+        more = change(drawn, totals[0], participants, summation)
+        return layout.add(honest(drawn, totals, participants), layout.vector(more))
 
     contribution.vector = vector
 
@@ -52,8 +52,8 @@ def corners(summation, hulls, total, participants):
     labels = participants * study.labels.classes
     return [
         sums,
-        summation.slots.encode({}, participants),
-        summation.sketch_slots.encode({}, labels),
+        summation.slots.of_places.encode({}, participants),
+        summation.slots.of_labels.encode({}, labels),
     ]
 
 
@@ -103,9 +103,8 @@ def test_a_second_place_is_noticed(code):
         place = (drawn.place + 1) % (study.places if study.draws_places else 4)
         label, sketch = study.labels_of(place)[0], [5] + [0] * LENGTH
         other = replace(drawn, place=place, labels=[label])
-        slots = summation.slots.encode({place: other.slot({label: ([7], sketch)})}, participants)
-        told = summation.sketch_slots.encode({label: sketch}, participants * study.labels.classes)
-        return [corners(summation, {label: [7]}, total, participants)[0], slots, told]
+        slots = summation.slots.encode(other, {label: sketch}, participants, {label: [7]})
+        return [corners(summation, {label: [7]}, total, participants)[0], *slots]
 
     lying(clients[LIAR], add)
     with pytest.raises(DecodingError):
@@ -158,7 +157,7 @@ def test_a_sketch_changed_by_another_site_is_noticed(code):
         more = corners(summation, {}, total, participants)
         labels = participants * study.labels.classes
         # power sums of values alone, without naming the slot a second time
-        told = summation.sketch_slots.encode({known.labels[0]: [1] * (1 + LENGTH)}, labels)
+        told = summation.slots.of_labels.encode({known.labels[0]: [1] * (1 + LENGTH)}, labels)
         more[2] = [0] * (labels + 1 + 2) + told[labels + 1 + 2 :]
         return more
 
@@ -171,7 +170,7 @@ def test_announcing_too_much_ends_the_session_before_any_upload():
     study, _, clients = parties(4, most_bins=100)
 
     class Boastful(HullContribution):
-        announced = 10**9
+        announced = (10**9,)
 
     clients[LIAR]._contribution = Boastful(study, [[1]], [[5] + [0] * LENGTH])
     with pytest.raises(BadMessage, match="more together than the study allows"):
@@ -241,7 +240,7 @@ def test_a_wrong_share_of_the_total_is_corrected_and_its_sender_named():
             replies, failures = super().step(kind, messages, timeout)
             if kind == "announce":
                 _, message = m.decode_signed(replies[LIAR], study, clients[LIAR]._session)
-                message = msgspec.structs.replace(message, share=bytes(8))
+                message = msgspec.structs.replace(message, shares=bytes(8))
                 replies[LIAR] = m.encode_signed(message, LIAR, identity(LIAR))
             return replies, failures
 
@@ -307,7 +306,7 @@ def test_a_site_that_is_sent_a_seal_that_does_not_open_says_by_whom():
             replies, failures = super().step(kind, messages, timeout)
             if kind == "share":
                 _, message = m.decode_signed(replies[LIAR], study, clients[LIAR]._session, 10**6)
-                sealed = dict.fromkeys(message.sealed, bytes(m.SEALED_BYTES))
+                sealed = dict.fromkeys(message.sealed, bytes(m.sealed_bytes(1)))
                 message = msgspec.structs.replace(message, sealed=sealed)
                 replies[LIAR] = m.encode_signed(message, LIAR, identity(LIAR))
             return replies, failures

@@ -139,12 +139,21 @@ DRAWN_BY_SEED_7 = [
 
 def test_in_the_disc_directions_are_equally_spaced_and_scales_take_turns():
     model = HorocycleFeatures(400, scales=(1.0, 50.0), seed=0).fit(np.zeros((1, 2)))
-    angles = np.unwrap(np.arctan2(*model.directions_.T[::-1]))
-    np.testing.assert_allclose(np.diff(angles), 2 * np.pi / 400)
+    angles = np.arctan2(*model.directions_.T[::-1])
+    np.testing.assert_allclose(np.diff(np.sort(angles)), 2 * np.pi / 400)
     slow, fast = model.frequencies_[::2], model.frequencies_[1::2]
     assert np.mean(slow**2) == pytest.approx(1.0, rel=0.3)
     assert np.mean(fast**2) == pytest.approx(2500.0, rel=0.3)
     assert np.mean(np.exp(1j * model.phases_)) == pytest.approx(0.0, abs=0.1)
+
+
+@pytest.mark.parametrize("n", [7, 64, 128, 129, 400])
+def test_in_the_disc_the_first_directions_leave_no_gap_much_wider_than_they_must(n):
+    directions = HorocycleFeatures(n).fit(np.zeros((1, 2))).directions_
+    for first in range(2, n + 1):
+        angles = np.sort(np.arctan2(*directions[:first].T[::-1]))
+        widest = np.diff(angles, append=angles[0] + 2 * np.pi).max()
+        assert widest <= 3.0 * 2 * np.pi / first + 1e-9
 
 
 def test_in_other_dimensions_directions_are_uniform_on_the_sphere():
@@ -158,6 +167,15 @@ def test_many_points_are_worked_out_in_parts_that_do_not_show():
     x = 0.9 * unit(np.random.default_rng(0), 3000, 2)
     model = HorocycleFeatures(100).fit(x)
     assert (model.transform(x)[1234:1240] == model.transform(x[1234:1240])).all()
+
+
+@given(seeds, curvatures, st.sampled_from([0.01, 1.0, 30.0, 1e4, 1e6, 1e12]))
+def test_features_are_cosines_of_horocycles_whatever_the_frequency(seed, k, scale):
+    rng = np.random.default_rng(seed)
+    x = np.concatenate((0.9 * unit(rng, 5, 2) / np.sqrt(k), at_the_rim(unit(rng, 5, 2), k)))
+    model = HorocycleFeatures(20, scales=(scale,), curvature=k, seed=seed).fit(x)
+    expected = np.cos(model.frequencies_ * busemann(x, model.directions_, k) + model.phases_)
+    np.testing.assert_allclose(model.transform(x), expected, rtol=0.0, atol=3e-16)
 
 
 @pytest.mark.parametrize(

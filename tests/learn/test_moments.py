@@ -11,6 +11,7 @@ from strategies import seeds
 import fedhull
 from fedhull import HorocycleFeatures, MomentClassifier
 from fedhull.errors import InvalidInput
+from fedhull.learn.extent import Extent
 from fedhull.learn.moments import BITS, MOST_CELLS, Moments
 
 # scikit-learn's checks use points far outside the unit disc; with this curvature they are inside
@@ -77,8 +78,8 @@ def test_cells_in_chunks_give_the_model_of_all_cells():
 
 def test_weights_are_those_of_ridge_regression_on_the_features():
     x, y = cells(1)
-    model = MomentClassifier(40, alpha=0.5, seed=2).fit(x, y)
-    features = HorocycleFeatures(40, seed=2).fit_transform(x)
+    model = MomentClassifier(20, alpha=0.5, seed=2).fit(x, y)
+    features = HorocycleFeatures(20, seed=2).fit_transform(x)
     ridge = Ridge(alpha=0.5, fit_intercept=False).fit(features, np.eye(3)[y])
     np.testing.assert_allclose(model.coef_, ridge.coef_.T, atol=1e-4)
 
@@ -94,6 +95,19 @@ def test_separable_classes_are_learned_and_probabilities_are_probabilities():
     assert (model.classes_[probabilities.argmax(axis=1)] == model.predict(x)).all()
 
 
+@pytest.mark.parametrize("width", [0.1, 0.2, 0.3])
+def test_probabilities_are_about_as_certain_as_they_are_right(width):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 6000)
+    angle = 2 * np.pi * y / 3
+    centres = 0.4 * np.column_stack((np.cos(angle), np.sin(angle)))
+    x = fedhull.exp_map(centres, width * rng.standard_normal((6000, 2)))
+    model = MomentClassifier().fit(x[:3000], y[:3000])
+    certain = model.predict_proba(x[3000:]).max(axis=1)
+    right = model.predict(x[3000:]) == y[3000:]
+    assert abs(certain.mean() - right.mean()) < 0.06
+
+
 def test_sums_of_as_many_cells_as_allowed_stay_in_the_range_that_the_field_has():
     assert 2 * (MOST_CELLS << 2 * BITS) + 1 <= 2**61 - 1
     full = Moments.of(np.ones((3, 2)), np.zeros(3, dtype=int), 1)
@@ -104,10 +118,36 @@ def test_sums_of_as_many_cells_as_allowed_stay_in_the_range_that_the_field_has()
 def test_packing_is_undone_by_unpacking(seed, n_features, n_classes):
     x, y = cells(seed, n=30, classes=n_classes)
     moments = moments_of(x, y, n_classes, n_features=n_features)
-    packed = moments.packed()
-    assert packed.shape == (n_features * (n_features + 1) // 2 + n_classes * (n_features + 1),)
-    assert same(Moments.unpacked(packed, n_features, n_classes), moments)
+    extent = Extent.of(moments.counts, n_features, dimension=2)
+    cut = moments.cut(extent)
+    packed = cut.packed(extent)
+    assert packed.shape == (extent.size,)
+    assert same(Moments.unpacked(packed, extent), cut)
     moments.check()
+    cut.check(extent)
+
+
+@given(
+    st.lists(st.integers(0, 400), min_size=1, max_size=12),
+    st.integers(1, 128),
+    st.integers(2, 5),
+    st.integers(1, 8),
+)
+def test_of_cells_never_as_many_numbers_are_known_as_they_have_coordinates(
+    counts, most, dimension, least
+):
+    extent = Extent.of(counts, most, dimension, least)
+    known = [n for n in counts if n >= least]
+    for n, m in zip(counts, extent.of_class, strict=True):
+        assert m < dimension * n if n >= least else m == 0
+        assert m <= extent.features <= most
+    if sum(known) >= 3:
+        sums = extent.features * (extent.features + 1) // 2 + sum(extent.of_class)
+        assert sums < dimension * sum(known) or extent.features == 1
+    # fewer cells never allow more
+    fewer = Extent.of([n // 2 for n in counts], most, dimension, least)
+    assert fewer.features <= extent.features
+    assert all(a <= b for a, b in zip(fewer.of_class, extent.of_class, strict=True))
 
 
 def changed(moments, **values):
@@ -136,7 +176,7 @@ def test_moments_that_no_cells_have_are_refused():
     with pytest.raises(InvalidInput, match="contradict"):
         MomentClassifier.from_moments(changed(good, gram=less), ["a", "b", "c"], dimension=2)
     with pytest.raises(InvalidInput, match="are 63 numbers"):
-        Moments.unpacked(np.zeros(5, dtype=np.int64), 8, 3)
+        Moments.unpacked(np.zeros(5, dtype=np.int64), Extent(8, (8, 8, 8)))
     with pytest.raises(InvalidInput, match="name each of the 3"):
         MomentClassifier.from_moments(good, ["a", "b"], dimension=2)
 

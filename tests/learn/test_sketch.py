@@ -16,6 +16,7 @@ from fedhull.learn.sketch import (
     from_fixed,
     sketch_waves,
     slot_means,
+    slot_sketch,
     to_fixed,
 )
 
@@ -58,6 +59,17 @@ def test_a_sketch_is_cosine_and_sine_of_four_horocycles_in_turn():
     b = busemann(x, waves.directions[::2])
     expected = np.stack((np.cos(b), np.sin(b)), axis=2).sum(axis=0).ravel()
     np.testing.assert_allclose(from_fixed(class_sketch(x, seed=9)), expected, atol=50 * 2.0**-24)
+
+
+@given(ball_points(7, deepest_gap=1e-15), seeds)
+def test_what_leaves_is_rounded_to_halves_and_still_a_sketch_of_its_cells(ball, seed):
+    curvature, points = ball
+    x = pull_inside(np.array(points), curvature)
+    whole, sent = class_sketch(x, curvature, seed), slot_sketch(x, curvature, seed)
+    assert (sent % (1 << 23) == 0).all()
+    assert (np.abs(sent - whole) <= 1 << 22).all()
+    assert (np.abs(sent) <= len(x) << 24).all()
+    slot_means([sent], [len(x)])
 
 
 def test_in_the_disc_the_directions_are_a_cross_that_the_seed_turns():

@@ -425,7 +425,7 @@ def sample_messages(study, session):
         "invite": m.Invite(**header),
         "key-list": m.KeyList(**header, advertisements={}),
         "sealed-list": m.SealedList(**header, sealed={}),
-        "size": m.Size(**header, total=2**40),
+        "size": m.Size(**header, totals=[2**40], announcements={}),
         "survivor-list": m.SurvivorList(**header, survivors=[]),
         "confirmation-list": m.ConfirmationList(**header, confirmations={}),
         "propose": m.Propose(**header, content=b"", asked=[]),

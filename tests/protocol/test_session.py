@@ -203,7 +203,9 @@ def test_an_upload_looks_uniform_when_all_others_but_one_collude_with_the_server
     # and the test is about the right thing: without the last mask, the sums lie bare
     bare, client, hulls = unmasked[-1]
     sent = dict(zip(client.drawn.labels, hulls["site-a"], strict=True))
-    assert bare[0].tolist() == study.coding.encode(sent, client.total, study.protocol.spare_sums)
+    assert bare[0].tolist() == study.coding.encode(
+        sent, client.totals[0], study.protocol.spare_sums
+    )
 
 
 @pytest.mark.parametrize("code", ["pairs", "binary"])

@@ -162,7 +162,7 @@ def test_bytes_are_those_that_were_predicted():
         -(-sum(map(len, site.holdings.hulls)) // 8) * 8 for site in trial.session.sites.values()
     )
     for name, measured in trial.bytes_up.items():
-        layout = HullSummation(study).layout(announced, len(study.clients))
+        layout = HullSummation(study).layout((announced,), len(study.clients))
         assert bytes_up(study, name, layout, COUNTS) == measured
 
 

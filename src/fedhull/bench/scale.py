@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fedhull.bench.timing import peak_memory_mb
-from fedhull.learn.sketch import class_sketch
+from fedhull.learn.sketch import slot_sketch
 from fedhull.progress import Progress
 from fedhull.study.draft import draft_study, site_name
 from fedhull.study.hulls.holdings import HullHoldings
@@ -60,7 +60,7 @@ def _holdings(study: Study, corners: int, classes: int, rng: np.random.Generator
         for c in range(classes)
     ]
     sketches = [
-        [corners, *class_sketch(quantizer.decode(np.array(bins)), 1.0, study.learning.seed)]
+        [corners, *slot_sketch(quantizer.decode(np.array(bins)), 1.0, study.learning.seed)]
         for bins in hulls
     ]
     return HullHoldings(

@@ -221,6 +221,31 @@ def end_to_end(
 
 
 @bench_app.command()
+def moments(
+    quick: Annotated[bool, typer.Option("--quick", help="1e5 points, not 1e6.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Features and moments against NumPy's cosine and a matrix product."""
+    from fedhull.bench.moments import bench_memory, bench_moments
+
+    n = 10**5 if quick else 10**6
+    with err.status("Summing up moments") as status:
+        if json:
+            status.stop()
+        # first, while the memory of the process is still small
+        memory = bench_memory(n)
+        rows = list(bench_moments(n))
+    if json:
+        print_json({"ratios": [row.to_json() for row in rows], "peak_memory_mb": memory})
+        return
+    out.print(_ratios(rows))
+    out.print(
+        f"Moments of {n:,} points: the whole process never held more than "
+        f"{memory or math.nan:.0f} MB; their features would take {n * 128 * 8 / 2**20:,.0f} MB.",
+    )
+
+
+@bench_app.command()
 def embed(
     cells: Annotated[int, typer.Option(min=100, help="Cells to place.")] = 100_000,
     json: JsonFlag = False,

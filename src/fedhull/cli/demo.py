@@ -1,9 +1,11 @@
 """`fedhull demo`: a whole federated study on generated data, in one process, in seconds."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 from rich.text import Text
 
 from fedhull.cli.console import (
@@ -29,11 +31,10 @@ def demo(
     seed: SeedOption = 1,
     json: JsonFlag = False,
 ) -> None:
-    """Run a whole study: four sites, six kinds of cells, one site drops out."""
+    """Run a whole study, with hulls and with moments: four sites, one drops out."""
     from fedhull.data.tree import make_tree
     from fedhull.learn.model import save_model
     from fedhull.report.page_file import page_to_json
-    from fedhull.simulation.simulate import simulate
 
     folder = output_folder(folder)
     prepare_kernels(quiet=json)
@@ -41,46 +42,80 @@ def demo(
     with err.status("Running the study") as status:
         if json:
             status.stop()
-        result = simulate(
-            data.x,
-            data.y,
-            clients=SITES,
-            epsilon=EPSILON,
-            partition=data.batch,
-            switch_labels=True,
-            drop="1@upload",
-            baselines=True,
-            tradeoff=True,
-            seed=seed,
-            report=lambda progress: status.update(
-                Text(printable(f"Running the study: {progress.step}"))
-            ),
-        )
-    trial = result.trials[0]
-    page = page_to_json(result.page("A demonstration: four sites, six kinds of cells"))
-    numbers = result.to_json() | {"report": page}
+        hulls = _run(data, "hulls", seed, status, baselines=True, tradeoff=True)
+        moments = _run(data, "moments", seed, status)
+    trial = hulls.trials[0]
+    title = "A demonstration: four sites, six kinds of cells"
+    numbers = hulls.to_json() | {"report": page_to_json(hulls.page(title))}
+    others = moments.to_json() | {"report": page_to_json(moments.page(f"{title}, moments"))}
     site = trial.session.sites[trial.survivors[0]]
     files = {"model": folder / "model.json", "picture": folder / "hulls.svg"}
     save_model(site.model, files["model"])
     try:
-        _draw(files["picture"], result)
+        _draw(files["picture"], hulls)
         picture = f"Picture of the decoded hulls: {files['picture']}"
     except MissingExtra as missing:
         del files["picture"]
         picture = f"No picture of the decoded hulls: {missing}"
     report = save_simulation(numbers, folder)
+    other_report = save_simulation(others, output_folder(folder / "moments"))
     if json:
-        print_json(numbers | {name: str(path) for name, path in files.items()})
+        paths = {name: str(path) for name, path in files.items()}
+        print_json(numbers | {"moments": others} | paths)
         return
     print_simulation(numbers)
+    out.print(_side_by_side(numbers, others))
     out.print(
         f"The server's classes, in order, as {site.name} names them: "
         f"{', '.join(printable(name) for _, name in sorted(site.names.items()))}.\n"
         f"Model with the class names of {site.name}: {files['model']}\n"
-        f"Report, to open in a browser: {report}\n"
+        f"Reports, to open in a browser: {report} and {other_report}\n"
         f"{picture}\n"
         "Everything ran in this process, through the whole protocol; nothing left this machine.",
     )
+
+
+def _run(data: Any, summary: str, seed: int, status: Any, **options: Any) -> Any:
+    from fedhull.simulation.simulate import simulate
+
+    return simulate(
+        data.x,
+        data.y,
+        clients=SITES,
+        epsilon=EPSILON,
+        partition=data.batch,
+        summary=summary,
+        switch_labels=True,
+        drop="1@upload",
+        seed=seed,
+        report=lambda progress: status.update(
+            Text(printable(f"Running the study with {summary}: {progress.step}"))
+        ),
+        **options,
+    )
+
+
+def _side_by_side(hulls: dict[str, Any], moments: dict[str, Any]) -> Table:
+    """Both summaries: how good they are, and what has left for it."""
+    table = Table(title="The two summaries side by side")
+    for column in ("", "hulls", "moments"):
+        table.add_column(column)
+    rows: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
+        ("test points right", lambda r: f"{r['accuracy']['FL']['mean']:.1f} %"),
+        ("classes matched rightly", lambda r: f"{r['grouping_correct']:.0%}"),
+        ("points that left, as bins", lambda r: f"{r['leakage']['points_sent']:.0f}"),
+        ("cells behind anything that left", lambda r: f"≥ {r['leakage']['smallest_group']}"),
+        ("cells whose own position left", lambda r: f"{r['leakage']['cells_exposed']}"),
+        ("bytes up per site", lambda r: f"{r['bytes_up_per_client']:,}"),
+    ]
+    for name, value in rows:
+        table.add_row(name, value(hulls), value(moments))
+    table.add_row(
+        "what the server reads",
+        "hulls, sketches and counts of unnamed sites' classes",
+        "sketches and counts of unnamed sites' classes, and totals over all sites",
+    )
+    return table
 
 
 def _draw(path: Path, result: Any) -> None:

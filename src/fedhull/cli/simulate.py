@@ -189,7 +189,7 @@ def _moments_left(numbers: dict[str, Any]) -> list[str]:
     )
     return [
         f"Leakage: no points left. {sketches}",
-        f"For all sites together, totals of {features} features left, by class, and of their "
+        f"For all sites together, totals of up to {features} features left, by class, and of their "
         f"products. {leakage['classes_withheld']:.1f} classes were withheld."
         + (f" The smallest class has {smallest} cells in all." if agreed else ""),
         f"Bytes up per site: {numbers['bytes_up_per_client']:,} (field of "

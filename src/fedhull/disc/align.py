@@ -180,7 +180,7 @@ def _descended(f: Isometry, pairs: "_Pairs", least_gain: float) -> Isometry:
         return f
     for _ in range(_MOST_STEPS):
         step = pairs.newton_step(f)
-        tried = ((_moved(size * step, pairs.k) @ f) for size in (1.0, 0.3, 0.1, 0.01, 1e-3))
+        tried = ((moved_by(size * step, pairs.k) @ f) for size in (1.0, 0.3, 0.1, 0.01, 1e-3))
         better = next((g for g in tried if pairs.cost(g) < cost), None)
         if better is None:
             break
@@ -209,7 +209,7 @@ class _Pairs:
         z, gap = as_ball_points(f.apply(self.x), self.k)
         toward = log_map(z, self.y, self.k)
         pull = 4.0 * self.k * self.w / gap / gap
-        return -(_generators(z, self.k) * toward * pull[:, None]).sum(axis=(1, 2))
+        return -(generators(z, self.k) * toward * pull[:, None]).sum(axis=(1, 2))
 
     def newton_step(self, f: Isometry) -> np.ndarray:
         """−|H|⁻¹·gradient: |H| has the Hessian's eigenvectors and the sizes of its eigenvalues, so
@@ -218,7 +218,7 @@ class _Pairs:
         shifts = h * np.eye(len(gradient))
         hessian = np.stack(
             [
-                self.gradient(_moved(s, self.k) @ f) - self.gradient(_moved(-s, self.k) @ f)
+                self.gradient(moved_by(s, self.k) @ f) - self.gradient(moved_by(-s, self.k) @ f)
                 for s in shifts
             ]
         )
@@ -228,7 +228,7 @@ class _Pairs:
         return step / max(1.0, np.hypot.reduce(step))
 
 
-def _generators(z: np.ndarray, k: float) -> np.ndarray:
+def generators(z: np.ndarray, k: float) -> np.ndarray:
     """How points z (n, d) begin to move under each of the d moves and d(d−1)/2 turns: (…, n, d)."""
     d = z.shape[1]
     t = np.eye(d)[:, None] / (2.0 * np.sqrt(k))
@@ -239,7 +239,7 @@ def _generators(z: np.ndarray, k: float) -> np.ndarray:
     return np.concatenate((moves, turns))
 
 
-def _moved(parameters: np.ndarray, k: float) -> Isometry:
+def moved_by(parameters: np.ndarray, k: float) -> Isometry:
     """Where the generators lead: d numbers for the move, the others for the turn."""
     d = int(np.sqrt(2 * len(parameters)))
     skew = np.zeros((d, d))

@@ -12,7 +12,7 @@ from fedhull.errors import InvalidInput, ServerUnreachable
 from fedhull.kits.audit import read_audit
 from fedhull.kits.consent import RECEIPT
 from fedhull.kits.kit import AUDIT, RESULTS, Kit
-from fedhull.kits.results import STATUS, write_status
+from fedhull.kits.results import STATUS, write_end
 from fedhull.progress import Progress, Report
 
 PROGRESS = "progress.jsonl"
@@ -139,5 +139,5 @@ def _server_gone(kit: Kit, results: Path | None, host: str, port: int) -> Path:
             "new session"
         )
     results = results or kit.results("no-session")
-    write_status(results, ServerUnreachable.__name__, sentence)
+    write_end(results, ServerUnreachable.__name__, sentence)
     return results

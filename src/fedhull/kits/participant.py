@@ -24,6 +24,8 @@ from fedhull.kits.results import (
     RESULT,
     STATUS,
     finish_site,
+    note_objection,
+    write_end,
     write_internal_error,
     write_results,
     write_status,
@@ -81,6 +83,11 @@ class SiteRun:
         over = self._journal.published >= self._kit.task.sums
         return over or (self.results / RESULT).exists()
 
+    @property
+    def stopped(self) -> bool:
+        """Whether the site could not use what was published, and takes no further part."""
+        return self._site is not None and self._site.stopped
+
     def end(self) -> None:
         """No further message will come."""
         sentence = (
@@ -95,7 +102,7 @@ class SiteRun:
         else:
             (self.results / consent.HOLDINGS).unlink(missing_ok=True)
         if not (self.results / STATUS).exists():
-            write_status(self.results, EngineFailure.__name__, sentence)
+            write_end(self.results, EngineFailure.__name__, sentence)
 
     def _guarded(self, work: Callable[[], T]) -> tuple[T | None, str | None]:
         """(what comes of it, None) or (None, name of an error), the words being written down."""
@@ -114,7 +121,7 @@ class SiteRun:
             # its last word stands, whatever the server says afterwards
             return None, OutOfTurn.__name__
         site = self._ready()
-        if site.complaint is not None:
+        if site.stopped:
             return None, OutOfTurn.__name__
         # an engine's name for a step is the server's word; what a message is, the message says
         kind = _kind(message, self._kit.study)
@@ -166,6 +173,8 @@ class SiteRun:
                 "the session cannot be taken up again from its journal; start a new one with "
                 "--again"
             ) from None
+        # where the last process was stopped over what was published between two sums
+        self._close_sum(site)
         return site
 
     def _note_upload(self, site: Site) -> None:
@@ -208,11 +217,16 @@ class SiteRun:
         return self._sent(PUBLISH if publication else step, reply)
 
     def _use(self, site: Site, last_words: int) -> None:
-        if site.complaint is not None:
+        self._close_sum(site)
+        if site.complaint is not None and not (site.stopped or site.done):
+            note_objection(self.results, site.complaint)
+        elif site.complaint is not None:
             raise site.complaint
-        if site.done:
+        elif site.done:
             up, down = self._audit.total("sent") + last_words, self._audit.total("received")
             finish_site(self.results, site, self._holdings, up, down)
+
+    def _close_sum(self, site: Site) -> None:
         if site.checkpoint is not None:
             self._journal.close_sum(site.checkpoint)
             self._keep(self._journal)

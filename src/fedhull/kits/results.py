@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from fedhull.disk import read_bytes, read_text, write_bytes, write_json, write_text
-from fedhull.errors import FedhullError, InvalidInput
+from fedhull.errors import BadMessage, FedhullError, InvalidInput
 from fedhull.kits import consent
 from fedhull.kits.journal import JOURNAL
 from fedhull.kits.kit import STUDY, read_task
@@ -19,7 +19,7 @@ from fedhull.study.site import Site
 from fedhull.study.study import study_from_toml
 
 RESULT, REPORT, STATUS = "result.json", "report.html", "status.json"
-TRACEBACK = "traceback.txt"
+TRACEBACK, OBJECTION = "traceback.txt", "objection.txt"
 INTERNAL_ERROR = "InternalError"
 
 
@@ -68,6 +68,32 @@ def write_report(result: Path, out: Path | None = None) -> Path:
 def write_status(results: Path, error: str | None, sentence: str) -> None:
     """The last word on a run: the name of an error, or None, and a sentence."""
     write_json(results / STATUS, {"error": error, "sentence": sentence})
+
+
+def note_objection(results: Path, problem: Exception) -> None:
+    """What a site has found wrong with what was published between two sums. It goes on as if
+    nothing were, so that nobody can tell which site objects, and has its say at the end."""
+    write_text(results / OBJECTION, f"{problem}\n", mode=0o600)
+
+
+def read_objection(results: Path) -> str | None:
+    """The objection, if there is one."""
+    path = results / OBJECTION
+    return read_text(path).strip() if path.is_file() else None
+
+
+def write_end(results: Path, error: str, sentence: str) -> None:
+    """The last word on a run that came to no result; if the site has objected to something, that
+    is why."""
+    objection = read_objection(results)
+    if objection is None:
+        write_status(results, error, sentence)
+    else:
+        write_status(
+            results,
+            BadMessage.__name__,
+            f"{objection}. This site has not said so but spoiled the sum; tell the other sites",
+        )
 
 
 def write_internal_error(results: Path, way_out: str = "") -> None:

@@ -60,7 +60,12 @@ def match_certainty(
                 margins[slot] = _loss(
                     fit[family], family == slot, groups[family], alone, bool(single[slot])
                 )
-    return 1.0 / (1.0 + np.exp(-0.5 * _EVIDENCE * np.clip(margins, -_ENOUGH, _ENOUGH)))
+    return certainty_of(margins)
+
+
+def certainty_of(margins: np.ndarray | float) -> np.ndarray:
+    """1/(1 + exp(−Δ/2)) for margins Δ, evidence being worth less than it seems."""
+    return np.asarray(1.0 / (1.0 + np.exp(-0.5 * _EVIDENCE * np.clip(margins, -_ENOUGH, _ENOUGH))))
 
 
 def _loss(

@@ -19,6 +19,7 @@ and it grows without bound at the rim. What is left of the real part, with a pha
 lies in [−1, 1], so that a cell adds at most 1 to any sum of features, wherever it lies.
 """
 
+from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,9 +27,9 @@ import numpy as np
 from fedhull.disc.points import as_ball_points, check_curvature
 from fedhull.disc.rim import square_norm, two_product
 from fedhull.errors import InvalidInput
+from fedhull.learn.waves import fill_busemann, fill_waves
 
-# So many features are worked out at once: their temporary arrays stay in the processor's cache.
-_AT_ONCE = 1 << 16
+Sides = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class Horocycles(NamedTuple):
@@ -56,24 +57,18 @@ def draw_horocycles(
     if dimension == 2:
         angles = 2.0 * np.pi * np.arange(n_features) / n_features
         directions = np.column_stack((np.cos(angles), np.sin(angles)))
-    else:
-        directions = _normal(stream, n_features * dimension).reshape(n_features, dimension)
-        directions /= np.hypot.reduce(directions, axis=1)[:, None]
+        order = _spread(n_features)
+        return Horocycles(directions[order], frequencies[order], phases[order])
+    directions = _normal(stream, n_features * dimension).reshape(n_features, dimension)
+    directions /= np.hypot.reduce(directions, axis=1)[:, None]
     return Horocycles(directions, frequencies, phases)
 
 
 def horocycle_features(points: Any, drawn: Horocycles, curvature: float) -> np.ndarray:
     """cos(λ·B_ω(x) + b), shape (n, D), for points (n, d)."""
-    k = check_curvature(curvature)
-    x, gap = as_ball_points(points, k)
-    features = np.empty((len(x), len(drawn.phases)))
-    rows = max(1, _AT_ONCE // len(drawn.phases))
-    for begin in range(0, len(x), rows):
-        part = slice(begin, begin + rows)
-        chunk = _busemann(x[part], gap[part], drawn.directions, k)
-        chunk *= drawn.frequencies
-        chunk += drawn.phases
-        np.cos(chunk, out=features[part])
+    parts = _in_two_floats(points, drawn.directions, check_curvature(curvature))
+    features = np.empty((len(parts[0]), len(drawn.phases)))
+    fill_waves(*parts, drawn.frequencies, drawn.phases, features)
     return features
 
 
@@ -84,30 +79,29 @@ def busemann(points: Any, directions: Any, curvature: float = 1.0) -> np.ndarray
     >>> busemann([[0.5, 0.0]], [[1.0, 0.0], [-1.0, 0.0]]) / np.log(3.0)
     array([[ 1., -1.]])
     """
-    k = check_curvature(curvature)
+    ways = np.asarray(directions, dtype=np.float64)
+    parts = _in_two_floats(points, ways, check_curvature(curvature))
+    found = np.empty((len(parts[0]), len(ways)))
+    fill_busemann(*parts, found)
+    return found
+
+
+def _in_two_floats(points: Any, directions: np.ndarray, k: float) -> Sides:
+    """√k·x and what that leaves out, both (n, d), the gap 1−k‖x‖² (n,), ω and what its floats have
+    too much, both (d, D). Near ω the difference √k·x−ω cancels, so both sides need a second float.
+    """
     x, gap = as_ball_points(points, k)
-    return _busemann(x, gap, np.asarray(directions, dtype=np.float64), k)
-
-
-def _busemann(x: np.ndarray, gap: np.ndarray, directions: np.ndarray, k: float) -> np.ndarray:
-    """log(gap / ‖√k·x−ω‖²). Near ω the difference cancels, so both sides carry a second float."""
-    scaled, scaled_rest = _times_root(x, k)
     # ω is the direction at length one: (1 − δ/2)·direction, δ being what its square has too much
     square, error = square_norm(directions)
     rest = directions * (0.5 * ((square - 1.0) + error))[:, None]
-    total = np.zeros((len(x), len(directions)))
-    away = np.empty_like(total)
-    for axis in range(x.shape[1]):
-        np.subtract.outer(scaled[:, axis], directions[:, axis], out=away)
-        away += rest[:, axis]
-        if k != 1.0:
-            away += scaled_rest[:, axis, None]
-        away *= away
-        total += away
-    # ‖√k·x−ω‖ ≥ 1−√k‖x‖ ≥ gap/2 is true of all points and keeps the quotient finite
-    np.maximum(total, (0.25 * gap * gap)[:, None], out=total)
-    np.divide(gap[:, None], total, out=total)
-    return np.log(total, out=total)
+    scaled, scaled_rest = _times_root(np.ascontiguousarray(x), k)
+    return (
+        scaled,
+        scaled_rest,
+        gap,
+        np.ascontiguousarray(directions.T),
+        np.ascontiguousarray(rest.T),
+    )
 
 
 def _times_root(x: np.ndarray, k: float) -> tuple[np.ndarray, np.ndarray]:
@@ -117,6 +111,15 @@ def _times_root(x: np.ndarray, k: float) -> tuple[np.ndarray, np.ndarray]:
     root_rest = ((k - square) - error) / (2.0 * root)
     product, product_rest = two_product(x, root)
     return product, product_rest + root_rest * x
+
+
+def _spread(n: int) -> np.ndarray:
+    """0, …, n−1 in an order in which the first few are already spread over all: in steps near the
+    golden section, which alternate between odd and even wherever n is even."""
+    step = round(n * 0.6180339887)
+    while gcd(step, n) != 1:
+        step += 1
+    return np.arange(n) * step % n
 
 
 def _uniform(stream: np.random.PCG64, n: int) -> np.ndarray:

@@ -11,15 +11,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.learn.content import Content, Table, check_shape, shared
+from fedhull.learn.extent import Extent
 from fedhull.learn.horocycles import Horocycles, draw_horocycles, horocycle_features
-from fedhull.learn.moments import BITS, Moments, moments_of_points
+from fedhull.learn.moments import AT_ONCE, BITS, Moments, moments_of_points
 
 # The scales of frequencies, in turn.
 SCALES = (1.0, 3.0)
-# No class is less probable than this, before probabilities are made to add up to one.
-_LEAST = 1e-3
-# Points are made into features so many at a time: memory does not grow with their number.
-_AT_ONCE = 1 << 14
+# Scores below _LEAST count as that; their powers are made to add up to one. Chosen on several data
+# sets: the scores themselves are too cautious where classes have sharp edges, their squares too
+# certain where classes overlap.
+_LEAST, _POWER = 0.005, 1.5
 
 
 class MomentContent(Content, tag="moments"):
@@ -44,11 +45,17 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     bit for bit, however the cells were dealt out: `partial_fit` takes cells by chunks in constant
     memory, `from_moments` takes what sites have summed up.
 
-    alpha : the strength of the penalty. The scores are least-squares estimates of the classes'
-    probabilities; `predict_proba` cuts them off at 0.001 and makes them add up to one.
+    n_features : how many features there are at most. Of few cells, fewer are used (`Extent`): never
+    are as many numbers known of cells as they have coordinates.
 
-    >>> x, y = [[0.5, 0.0], [0.4, 0.1], [-0.5, 0.0]], ["right", "right", "left"]
-    >>> MomentClassifier(n_features=16).fit(x, y).predict([[0.3, 0.3], [-0.6, 0.1]])
+    alpha : the strength of the penalty. The default does for a few hundred cells and for many
+    thousands; a share of their number would be too weak for the ones or too strong for the others.
+    The scores are least-squares estimates of the classes' probabilities; `predict_proba` cuts them
+    off at 0.005, raises them to the power 1.5 and makes them add up to one.
+
+    >>> x = np.random.default_rng(0).uniform(-0.6, 0.6, (200, 2))
+    >>> y = np.where(x[:, 0] > 0, "right", "left")
+    >>> MomentClassifier().fit(x, y).predict([[0.3, 0.3], [-0.6, 0.1]])
     array(['right', 'left'], dtype='<U5')
     """
 
@@ -61,7 +68,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scales: tuple[float, ...] = SCALES,
         curvature: float = 1.0,
         seed: int = 0,
-        alpha: float = 0.01,
+        alpha: float = 0.03,
     ):
         self.n_features = n_features
         self.scales = scales
@@ -79,9 +86,9 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cls, moments: Moments, classes: Any, dimension: int, **settings: Any
     ) -> "MomentClassifier":
         """The classifier of cells with d = `dimension` coordinates that have these moments, row j
-        of which is of `classes[j]`; the settings are those that the features were made with."""
-        model = cls(n_features=len(moments.gram), **settings)
-        moments.check()
+        of which is of `classes[j]`; the settings are those that the features were made with. The
+        moments may be cut to the extent that so many cells allow."""
+        model = cls(**{"n_features": len(moments.gram)} | settings)
         model.classes_ = np.asarray(classes)
         if model.classes_.shape != moments.counts.shape:
             raise InvalidInput(
@@ -90,6 +97,13 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         model.n_features_in_ = dimension
         model.moments_ = moments
+        extent = model._extent()
+        if extent.features > len(moments.gram):
+            raise InvalidInput(
+                f"moments must be of {extent.features} features for so many cells, got "
+                f"{len(moments.gram)}"
+            )
+        moments.cut(extent).check(extent)
         return model._solve()
 
     def fit(self, X: Any, y: Any) -> "MomentClassifier":  # noqa: N803 - scikit-learn's name
@@ -128,7 +142,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803
         """Probabilities of the classes, shape (n, J)."""
-        shares = np.maximum(self._scores(X), _LEAST)
+        shares = np.maximum(self._scores(X), _LEAST) ** _POWER
         return shares / shares.sum(axis=1, keepdims=True)
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
@@ -168,17 +182,27 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _solve(self) -> "MomentClassifier":
         if not isinstance(self.alpha, int | float) or not self.alpha > 0:
-            raise InvalidInput(f"alpha must be a number > 0, got {self.alpha!r}; try 0.01")
-        gram = np.ldexp(self.moments_.gram.astype(np.float64), -2 * BITS)
-        sums = np.ldexp(self.moments_.sums.astype(np.float64), -BITS)
-        self.coef_: np.ndarray = np.linalg.solve(gram + self.alpha * np.eye(len(gram)), sums.T)
+            raise InvalidInput(f"alpha must be a number > 0, got {self.alpha!r}; try 0.03")
+        moments, extent = self.moments_, self._extent()
+        gram = np.ldexp(moments.gram.astype(np.float64), -2 * BITS)
+        gram += self.alpha * np.eye(len(gram))
+        sums = np.ldexp(moments.sums.astype(np.float64), -BITS)
+        self.coef_: np.ndarray = np.zeros((self.n_features, len(self.classes_)))
+        # the penalty is on each class by itself, so that some may be of fewer features
+        known = np.array(extent.of_class)
+        for m in np.unique(known[known > 0]).tolist():
+            these = known == m
+            self.coef_[:m, these] = np.linalg.solve(gram[:m, :m], sums[these, :m].T)
         return self
+
+    def _extent(self) -> Extent:
+        return Extent.of(self.moments_.counts.tolist(), self.n_features, self.n_features_in_)
 
     def _scores(self, X: Any) -> np.ndarray:  # noqa: N803
         check_is_fitted(self, "coef_")
         X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
         drawn, scores = self._drawn(), np.empty((len(X), len(self.classes_)))
-        for begin in range(0, len(X), _AT_ONCE):
-            part = slice(begin, begin + _AT_ONCE)
+        for begin in range(0, len(X), AT_ONCE):
+            part = slice(begin, begin + AT_ONCE)
             scores[part] = horocycle_features(X[part], drawn, self.curvature) @ self.coef_
         return scores

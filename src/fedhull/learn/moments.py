@@ -16,12 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedhull.errors import InvalidInput
+from fedhull.learn.extent import Extent
 from fedhull.learn.horocycles import Horocycles, horocycle_features
 
 MOST_CELLS = (1 << 28) - 1
 BITS = 16
-# Rows of features that are multiplied at once; any number up to 2²¹ gives the same sums.
-AT_ONCE = 1 << 14
+# Rows of features that are multiplied at once: few enough for the processor's cache. Any number up
+# to 2²¹ gives the same sums.
+AT_ONCE = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,11 @@ class Moments:
         ([[0.5, 0.375], [0.375, 1.0625]], [1, 1])
         """
         total = cls.none(features.shape[1], n_classes)
+        space = np.empty((min(len(features), AT_ONCE), features.shape[1]))
         for begin in range(0, len(features), AT_ONCE):
             part = slice(begin, begin + AT_ONCE)
-            rounded = np.rint(np.ldexp(features[part], BITS))
+            rounded = space[: len(features[part])]
+            np.rint(np.multiply(features[part], 2.0**BITS, out=rounded), out=rounded)
             member = (classes[part] == np.arange(n_classes)[:, None]).astype(np.float64)
             total += cls(
                 (rounded.T @ rounded).astype(np.int64),
@@ -66,35 +70,50 @@ class Moments:
     def __add__(self, other: "Moments") -> "Moments":
         return Moments(self.gram + other.gram, self.sums + other.sums, self.counts + other.counts)
 
+    def cut(self, extent: Extent) -> "Moments":
+        """What of these moments lies within an extent; the rest is zero or left out."""
+        d = extent.features
+        within = np.arange(d) < np.array(extent.of_class, dtype=np.int64)[:, None]
+        sums = np.where(within, self.sums[:, :d], 0)
+        known = np.array(extent.of_class) > 0
+        return Moments(self.gram[:d, :d], sums, np.where(known, self.counts, 0))
+
     def only(self, classes: np.ndarray) -> "Moments":
         """Count and Σφ of these classes only; the cells of the others stay in the gram."""
         return Moments(self.gram, self.sums[classes], self.counts[classes])
 
-    def packed(self) -> np.ndarray:
+    def packed(self, extent: Extent) -> np.ndarray:
         """All that differs, as one array of whole numbers: the gram's upper triangle row by row,
-        then the sums, then the counts."""
-        upper = self.gram[np.triu_indices(len(self.gram))]
-        return np.concatenate((upper, self.sums.ravel(), self.counts))
+        then the sums of each class as far as the extent goes, then the counts."""
+        d = extent.features
+        upper = self.gram[:d, :d][np.triu_indices(d)]
+        sums = [row[:m] for row, m in zip(self.sums, extent.of_class, strict=True)]
+        return np.concatenate((upper, *sums, self.counts))
 
     @classmethod
-    def unpacked(cls, values: np.ndarray, n_features: int, n_classes: int) -> "Moments":
+    def unpacked(cls, values: np.ndarray, extent: Extent) -> "Moments":
         """The inverse of `packed`."""
-        sizes = n_features * (n_features + 1) // 2, n_classes * n_features, n_classes
-        if values.shape != (sum(sizes),):
+        if values.shape != (extent.size,):
             raise InvalidInput(
-                f"moments of {n_features} features and {n_classes} classes are {sum(sizes)} "
-                f"numbers, got an array of shape {values.shape}"
+                f"moments of {extent.features} features and {len(extent.of_class)} classes are "
+                f"{extent.size} numbers, got an array of shape {values.shape}"
             )
-        upper, sums, counts = np.split(values.astype(np.int64), np.cumsum(sizes)[:-1])
-        gram = np.zeros((n_features, n_features), dtype=np.int64)
-        gram[np.triu_indices(n_features)] = upper
+        d = extent.features
+        sizes = d * (d + 1) // 2, *extent.of_class, len(extent.of_class)
+        upper, *rows, counts = np.split(values.astype(np.int64), np.cumsum(sizes)[:-1])
+        gram = np.zeros((d, d), dtype=np.int64)
+        gram[np.triu_indices(d)] = upper
         gram = gram + np.triu(gram, 1).T
-        return cls(gram, sums.reshape(n_classes, n_features), counts)
+        sums = np.zeros((len(rows), d), dtype=np.int64)
+        for row, known in zip(sums, rows, strict=True):
+            row[: len(known)] = known
+        return cls(gram, sums, counts)
 
-    def check(self) -> None:
+    def check(self, extent: Extent | None = None) -> None:
         """Raise InvalidInput unless some cells have these moments, as far as sums can tell: counts
-        are not negative, features lie in [−1, 1], and what a class's cells scatter by about their
-        mean, Σφφᵀ − Σ (Σφ)(Σφ)ᵀ/count, is no less than nothing in any direction."""
+        are not negative, features lie in [−1, 1], and what the cells of classes scatter by about
+        their means, Σφφᵀ − Σ (Σφ)(Σφ)ᵀ/count, is no less than nothing in any direction. Without an
+        `extent`, all is known of all classes."""
         n_features, n_classes = len(self.gram), len(self.counts)
         if self.gram.shape != (n_features,) * 2 or self.sums.shape != (n_classes, n_features):
             raise InvalidInput(
@@ -110,18 +129,21 @@ class Moments:
             raise InvalidInput("sums must not exceed the counts: features lie between −1 and 1")
         if (np.abs(self.gram) > total << 2 * BITS).any() or (self.gram != self.gram.T).any():
             raise InvalidInput("gram must be symmetric and must not exceed the number of cells")
-        # rounding: of the matrix itself, and of its eigenvalues
-        least = float(np.linalg.eigvalsh(self.scatter()).min())
-        if least < -1e-9 * total:
-            raise InvalidInput(
-                f"gram and sums contradict each other: no cells scatter by {least:.3g} < 0"
-            )
+        known = np.full(n_classes, n_features) if extent is None else np.array(extent.of_class)
+        for m in np.unique(known[known > 0]).tolist():
+            # rounding: of the matrix itself, and of its eigenvalues
+            least = float(np.linalg.eigvalsh(self._scatter(m, known >= m)).min())
+            if least < -1e-9 * total:
+                raise InvalidInput(
+                    f"gram and sums contradict each other: no cells scatter by {least:.3g} < 0"
+                )
 
-    def scatter(self) -> np.ndarray:
-        """Σ(φ−μ)(φ−μ)ᵀ about the means μ of the classes, (D, D)."""
-        sums = np.ldexp(self.sums.astype(np.float64), -BITS)
-        means = sums / np.maximum(self.counts, 1)[:, None]
-        return np.ldexp(self.gram.astype(np.float64), -2 * BITS) - means.T @ sums
+    def _scatter(self, m: int, classes: np.ndarray) -> np.ndarray:
+        """Σφφᵀ over all cells, less what these classes have at their means, of the first m
+        features: (m, m)."""
+        sums = np.ldexp(self.sums[classes, :m].astype(np.float64), -BITS)
+        means = sums / np.maximum(self.counts[classes], 1)[:, None]
+        return np.ldexp(self.gram[:m, :m].astype(np.float64), -2 * BITS) - means.T @ sums
 
 
 def moments_of_points(

@@ -5,10 +5,12 @@ being the horocycle of the cell (`horocycles`). In the disc the directions are a
 turned by an angle that the study's seed gives; in other dimensions they are drawn from the seed.
 Every number lies in [−1, 1], so that a cell adds at most 1 to each sum, wherever it lies.
 
-Eight numbers tell classes apart and cannot be solved for five cells, which have ten coordinates.
-
-Sums leave in fixed point: each number of each cell is rounded to a multiple of 2⁻²⁴ *before* it is
-added. So the sketches of parts add up to the sketch of the whole, exactly, in any order.
+Sums are made in fixed point: each number of each cell is rounded to a multiple of 2⁻²⁴ *before* it
+is added. So the sketches of parts add up to the sketch of the whole, exactly, in any order. What a
+site sends of a class is then rounded to halves (`slot_sketch`). Matching needs no more, and 24 bits
+would tell whoever has a list of candidate cells which of them are in the class. Eight numbers are
+fewer than the ten coordinates of five cells; `tests/attacks/test_solving_moments.py` shows what can
+be solved for.
 """
 
 import numpy as np
@@ -22,6 +24,8 @@ LENGTH = 8
 # sign survives in a field of 2⁶¹ − 1 elements.
 MOST_CELLS = (1 << 36) - 1
 _BITS = 24
+# What leaves are multiples of ½; on six data sets matching first suffers at twice that.
+_STEP = 1 << (_BITS - 1)
 _DIRECTIONS = LENGTH // 2
 # Cells are worked on so many at a time: memory does not grow with their number.
 _AT_ONCE = 1 << 16
@@ -60,6 +64,16 @@ def class_sketch(points: ArrayLike, curvature: float = 1.0, seed: int = 0) -> np
     return total
 
 
+def slot_sketch(points: ArrayLike, curvature: float = 1.0, seed: int = 0) -> np.ndarray:
+    """The sketch (8,) of cells (n, d) as it leaves a site: rounded to multiples of ½, still in
+    units of 2⁻²⁴ and still between −n and n.
+
+    >>> (slot_sketch([[0.1, 0.2], [0.3, 0.1], [-0.2, 0.5]]) / 2**24).tolist()
+    [2.5, -1.5, 2.5, -1.5, 2.5, 0.0, 2.5, 1.0]
+    """
+    return (class_sketch(points, curvature, seed) + _STEP // 2) // _STEP * _STEP
+
+
 def to_fixed(values: ArrayLike) -> np.ndarray:
     """Numbers in [−1, 1] as whole multiples of 2⁻²⁴, from −2²⁴ to 2²⁴."""
     return np.rint(np.ldexp(np.asarray(values, dtype=np.float64), _BITS)).astype(np.int64)
@@ -75,7 +89,7 @@ def slot_means(sums: ArrayLike, counts: ArrayLike) -> np.ndarray:
     `match_slots` takes; sums that no cells can make are refused.
 
     >>> cells = np.array([[0.1, 0.2], [0.3, 0.1]])
-    >>> slot_means([class_sketch(cells)], [2]).shape
+    >>> slot_means([slot_sketch(cells)], [2]).shape
     (1, 8)
     """
     total, n = np.asarray(sums), np.asarray(counts)
@@ -86,10 +100,11 @@ def slot_means(sums: ArrayLike, counts: ArrayLike) -> np.ndarray:
     if not ((n >= 1) & (n <= MOST_CELLS)).all():
         raise InvalidInput(f"counts must be from 1 to {MOST_CELLS}, got {n.min()} to {n.max()}")
     means = from_fixed(total) / n[:, None]
-    # a mean of points of the circle lies inside it; rounding moves it by less than a unit
+    # a mean of points of the circle lies inside it; rounding moves a sum by up to half a step
     lengths = np.hypot(means[:, 0::2], means[:, 1::2])
-    if (lengths > 1.0 + 2.0**-_BITS).any():
-        bad = int(np.argmax((lengths > 1.0 + 2.0**-_BITS).any(axis=1)))
+    beyond = (lengths > 1.0 + 2.0**-_BITS + from_fixed(_STEP) / n[:, None]).any(axis=1)
+    if beyond.any():
+        bad = int(np.argmax(beyond))
         raise InvalidInput(
             f"sums must be sums of cosines and sines, but those of slot {bad} are more than its "
             f"{n[bad]} cells can make"

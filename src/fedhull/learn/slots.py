@@ -112,6 +112,14 @@ def match_slots(
     return Matched(groups, match_certainty(study.scaled(groups), study.weights, whose, groups))
 
 
+def match_evidence(
+    means: ArrayLike, counts: ArrayLike, owners: ArrayLike, groups: np.ndarray
+) -> float:
+    """Twice the logarithm of the probability of slots and of groups 0, 1, …, up to a constant:
+    by which matchings of the same slots can be compared."""
+    return _evidence(_Study.of(*_checked(means, counts, owners)), groups)
+
+
 def _checked(
     means: ArrayLike, counts: ArrayLike, owners: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

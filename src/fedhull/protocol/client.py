@@ -20,8 +20,15 @@ from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.keys import ExchangeKey, Identity, Randomness, digest, seal, unseal
 from fedhull.protocol.layout import Layout, Vector
 from fedhull.protocol.masking import answer_salt, pairwise_mask, self_mask
-from fedhull.protocol.shares import COUNT_BYTES, COUNT_PRIME, PRIME, SHARE_BYTES, split
-from fedhull.protocol.summation import Contribution
+from fedhull.protocol.shares import (
+    PRIME,
+    SHARE_BYTES,
+    add_shares,
+    restore_totals,
+    share_numbers,
+    split,
+)
+from fedhull.protocol.summation import Contribution, Totals
 from fedhull.protocol.views import seal_context, sized_view, survivor_digest, view_digest
 
 
@@ -53,7 +60,7 @@ class ClientSession:
     """One client in one session. Feed it the server's messages, send what it returns.
 
     `contribution` is the client's part of the sum. After the upload, `drawn` is what it goes by in
-    it, and `total` how much all participants have announced. When the server has shown something, a
+    it, and `totals` what all participants have announced. When the server has shown something, a
     proposal or the result, `shown` holds it, and `answer` makes the reply. With the `randomness` of
     an earlier object and the same messages, a session takes the same course.
     """
@@ -72,7 +79,7 @@ class ClientSession:
         self.name = name
         self.state = ClientState.READY
         self.drawn: Any = None
-        self.total = 0
+        self.totals: Totals = ()
         self._identity = identity
         self._contribution = contribution
         self._summation = contribution.summation
@@ -100,7 +107,8 @@ class ClientSession:
     def receive(self, raw: bytes) -> bytes | None:
         """Answer a message of the server's; a message that is refused changes nothing."""
         content_expected = self.state in _HANDLERS[m.Publish][0]
-        message = m.decode_to_client(raw, self.study, content_expected)
+        numbers = len(self._summation.most)
+        message = m.decode_to_client(raw, self.study, content_expected, numbers)
         states, handle = _HANDLERS[type(message)]
         if self.state not in states:
             raise OutOfTurn(f"a client that is {self.state.value} accepts no {_kind(message)}")
@@ -162,26 +170,29 @@ class ClientSession:
     def _secrets_for(self, names: list[str]) -> dict[str, m.Secrets]:
         """What each of the participants, this client included, is to hold."""
         seats = {name: self.study.seats[name] for name in names}
-        count_shares, seed_shares, key_shares = (
+        holders, threshold = list(seats.values()), self.study.threshold
+        seed_shares, key_shares = (
             split(
-                secret,
-                list(seats.values()),
-                self.study.threshold,
-                prime,
+                int.from_bytes(secret, "big"),
+                holders,
+                threshold,
+                PRIME,
                 self._randomness.below(f"shares of {kind}"),
             )
-            for kind, secret, prime in (
-                ("count", self._contribution.announced, COUNT_PRIME),
-                ("seed", int.from_bytes(self._seed, "big"), PRIME),
-                ("mask key", int.from_bytes(self._mask_key.secret, "big"), PRIME),
-            )
+            for kind, secret in (("seed", self._seed), ("mask key", self._mask_key.secret))
+        )
+        count_shares = share_numbers(
+            self._contribution.announced,
+            holders,
+            threshold,
+            self._randomness.below("shares of count"),
         )
         return {
             name: m.Secrets(
                 self._order,
-                count_shares[seat].to_bytes(COUNT_BYTES, "big"),
                 seed_shares[seat].to_bytes(SHARE_BYTES, "big"),
                 key_shares[seat].to_bytes(SHARE_BYTES, "big"),
+                count_shares[seat],
             )
             for name, seat in seats.items()
         }
@@ -201,7 +212,7 @@ class ClientSession:
                     f"of you different lists of keys"
                 )
             received[peer] = m.Secrets.from_bytes(opened)
-        held = sum(int.from_bytes(secrets.count_share, "big") for secrets in received.values())
+        shares = add_shares([secrets.count_shares for secrets in received.values()])
         self._received = received
         self._view = view_digest(
             self._salt, {peer: secrets.order for peer, secrets in received.items()}
@@ -210,25 +221,50 @@ class ClientSession:
         return m.Announce(
             **self._header,
             view=self._view,
-            share=(held % COUNT_PRIME).to_bytes(COUNT_BYTES, "big"),
+            shares=shares,
         )
 
     def _upload(self, message: m.Size) -> m.Upload:
         received, participants = self._received, len(self._received)
-        if not self._contribution.announced <= message.total <= participants * self._summation.most:
-            raise BadMessage(
-                f"the server says that {participants} sites will send {message.total} together, "
-                f"which they cannot"
-            )
+        totals = self._checked_totals(message, participants)
         order = sorted(received, key=lambda name: (received[name].order, name))
         drawn = self._contribution.draw(order.index(self.name), self._randomness)
-        vector = self._contribution.vector(drawn, message.total, participants)
-        layout = self._summation.layout(message.total, participants)
+        vector = self._contribution.vector(drawn, totals, participants)
+        layout = self._summation.layout(totals, participants)
         masked = self._masked(vector, layout)
-        self.drawn, self.total = drawn, message.total
-        self._view = sized_view(self._view, message.total)
+        self.drawn, self.totals = drawn, totals
+        self._view = sized_view(self._view, totals)
         self.state = ClientState.UPLOADED
         return m.Upload(**self._header, view=self._view, vector=layout.pack(masked))
+
+    def _checked_totals(self, message: m.Size, participants: int) -> Totals:
+        """What all participants have announced together, restored from their shares: the server's
+        word is not enough, for what leaves may depend on it."""
+        most, totals = self._summation.most, tuple(message.totals)
+        possible = len(totals) == len(most) and all(
+            own <= total <= participants * each
+            for own, total, each in zip(self._contribution.announced, totals, most, strict=True)
+        )
+        if not possible:
+            raise BadMessage(
+                f"the server says that {participants} sites have announced {list(totals)} "
+                f"together, which they cannot"
+            )
+        limit = m.size_limit(m.Announce, self.study, 0, len(most))
+        shares = {}
+        for name, raw in message.announcements.items():
+            sender, announced = m.decode_signed(raw, self.study, self._session, limit)
+            if sender != name or not isinstance(announced, m.Announce):
+                raise BadMessage(f"the announcement of {name!r} is not its own")
+            if announced.view != self._view or name not in self._received:
+                raise InconsistentView(f"{name!r} has seen other participants than this client")
+            shares[self.study.seats[name]] = announced.shares
+        self._check_enough(len(shares))
+        if restore_totals(shares, len(most), self.study.threshold) != totals:
+            raise InconsistentView(
+                "the server's totals are not those that the participants have announced"
+            )
+        return totals
 
     def _masked(self, vector: Vector, layout: Layout) -> Vector:
         peers = {name: self._peers[name].mask_key for name in self._received if name != self.name}

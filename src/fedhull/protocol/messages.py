@@ -6,7 +6,7 @@
     KeyList           ───────────────────────▶
                       ◀───────────────────────  Share          sealed, one for each peer
     SealedList        ───────────────────────▶
-                      ◀───────────────────────  Announce       a share of how much all will send
+                      ◀───────────────────────  Announce       a share of what all announce
     Size              ───────────────────────▶
                       ◀───────────────────────  Upload         masked vector, once
     SurvivorList      ───────────────────────▶
@@ -28,6 +28,7 @@ its kind can be.
 """
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -38,8 +39,7 @@ from fedhull.protocol.keys import VERSION, Identity, digest, verify
 from fedhull.protocol.shares import COUNT_BYTES, SHARE_BYTES
 
 T = TypeVar("T")
-_SECRETS_BYTES = 16 + COUNT_BYTES + 2 * SHARE_BYTES
-SEALED_BYTES = _SECRETS_BYTES + 16
+_ORDER_BYTES, _SEAL_BYTES = 16, 16
 # What surrounds the payload of a message: kind, study, session, envelope, signature.
 _OVERHEAD = 500
 # A name of 64 characters, and what stands around an entry of a list.
@@ -52,8 +52,6 @@ Bytes16 = Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]
 Bytes32 = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 Bytes64 = Annotated[bytes, msgspec.Meta(min_length=64, max_length=64)]
 ShareBytes = Annotated[bytes, msgspec.Meta(min_length=SHARE_BYTES, max_length=SHARE_BYTES)]
-CountBytes = Annotated[bytes, msgspec.Meta(min_length=COUNT_BYTES, max_length=COUNT_BYTES)]
-SealedBytes = Annotated[bytes, msgspec.Meta(min_length=SEALED_BYTES, max_length=SEALED_BYTES)]
 # A short message of one client's, which the server passes on to the others as it is.
 SmallMessage = Annotated[bytes, msgspec.Meta(max_length=_OVERHEAD)]
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
@@ -93,52 +91,51 @@ class KeyList(Message, frozen=True, kw_only=True, tag="key-list"):
 class Share(Message, frozen=True, kw_only=True, tag="share"):
     """For each peer a sealed `Secrets`."""
 
-    sealed: dict[Name, SealedBytes]
+    sealed: dict[Name, bytes]
 
 
 class SealedList(Message, frozen=True, kw_only=True, tag="sealed-list"):
     """What the peers have sealed for this client."""
 
-    sealed: dict[Name, SealedBytes]
+    sealed: dict[Name, bytes]
 
 
 @dataclass(frozen=True, repr=False)
 class Secrets:
-    """What one client tells another, sealed: its order number, and the other's shares of how much
-    it will send, of its self-mask seed and of its mask key. Always of the same length, so that the
-    sealed message does not tell its content by its size."""
+    """What one client tells another, sealed: its order number, and the other's shares of what it
+    announces, of its self-mask seed and of its mask key. Of the same length for all clients, so
+    that the sealed message does not tell its content by its size."""
 
     order: bytes
-    count_share: bytes
     seed_share: bytes
     key_share: bytes
+    count_shares: bytes
 
     def to_bytes(self) -> bytes:
-        """90 bytes."""
-        return self.order + self.count_share + self.seed_share + self.key_share
+        """82 bytes, and 8 for each number that is announced."""
+        return self.order + self.seed_share + self.key_share + self.count_shares
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> "Secrets":
         """The inverse of `to_bytes`."""
-        fields, begin = [], 0
-        for size in (16, COUNT_BYTES, SHARE_BYTES, SHARE_BYTES):
-            fields.append(raw[begin : begin + size])
-            begin += size
-        return cls(*fields)
+        seed, key, counts = accumulate((_ORDER_BYTES, SHARE_BYTES, SHARE_BYTES))
+        return cls(raw[:seed], raw[seed:key], raw[key:counts], raw[counts:])
 
 
 class Announce(Message, frozen=True, kw_only=True, tag="announce"):
-    """The sum of the shares that a client holds of how much each participant will send: a share of
-    their total. And a digest of what the client has seen so far."""
+    """Of each number that is announced, the sum of the shares that a client holds of the
+    participants' numbers: a share of their total. And a digest of what the client has seen."""
 
     view: Bytes32
-    share: CountBytes
+    shares: bytes
 
 
 class Size(Message, frozen=True, kw_only=True, tag="size"):
-    """How much all participants will send together: how long the sum has to be."""
+    """What all participants have announced together, and as many shares of it as it takes, signed
+    by their authors: every client restores the totals itself."""
 
-    total: Number
+    totals: list[Number]
+    announcements: dict[Name, bytes]
 
 
 class Upload(Message, frozen=True, kw_only=True, tag="upload"):
@@ -236,10 +233,12 @@ def encode_signed(message: FromClient, sender: str, identity: Identity) -> bytes
     return _encode(Signed(sender, body, identity.sign(_signing_input(sender, body))))
 
 
-def decode_to_client(raw: bytes, study: Agreement, content_expected: bool = True) -> ToClient:
+def decode_to_client(
+    raw: bytes, study: Agreement, content_expected: bool = True, numbers: int = 1
+) -> ToClient:
     """A message from the server, checked against the study. Only proposals and results may be
-    large."""
-    limit = largest_to_client(study) - (0 if content_expected else _LARGEST_RESULT)
+    large; `numbers` is how many are announced."""
+    limit = largest_to_client(study, numbers) - (0 if content_expected else _LARGEST_RESULT)
     if study.coordinator is not None:
         envelope = _decode(_signed, raw, limit)
         verify(
@@ -281,19 +280,26 @@ def decode_signed(
     return envelope.sender, message
 
 
-def size_limit(kind: type, study: Agreement, payload: int) -> int:
-    """How long a message of a client's can be; `payload` is the size of its vector, if it has
-    one."""
+def sealed_bytes(numbers: int) -> int:
+    """How long a sealed message is where so many numbers are announced."""
+    return _ORDER_BYTES + 2 * SHARE_BYTES + numbers * COUNT_BYTES + _SEAL_BYTES
+
+
+def size_limit(kind: type, study: Agreement, payload: int, numbers: int = 1) -> int:
+    """How long a message of a client's can be; `payload` is the size of its vector, if it has one,
+    and `numbers` how many are announced."""
     if kind is Share:
-        return list_limit(study, SEALED_BYTES)
+        return list_limit(study, sealed_bytes(numbers))
     if kind is Unmask:
         return list_limit(study, SHARE_BYTES)
+    if kind is Announce:
+        return _OVERHEAD + numbers * COUNT_BYTES
     return _OVERHEAD + (payload if kind in (Upload, Answer) else 0)
 
 
-def largest_to_client(study: Agreement) -> int:
+def largest_to_client(study: Agreement, numbers: int = 1) -> int:
     """How long a message of the server's can be."""
-    return _LARGEST_RESULT + list_limit(study, _OVERHEAD)
+    return _LARGEST_RESULT + list_limit(study, _OVERHEAD + numbers * (COUNT_BYTES + 9))
 
 
 def list_limit(study: Agreement, entry: int) -> int:

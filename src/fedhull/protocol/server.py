@@ -20,8 +20,14 @@ from fedhull.protocol import messages as m
 from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.keys import ExchangeKey, Identity
 from fedhull.protocol.layout import Layout, Vector
-from fedhull.protocol.shares import COUNT_PRIME, restore, wrong_holders
-from fedhull.protocol.summation import Summation
+from fedhull.protocol.shares import (
+    COUNT_BYTES,
+    COUNT_PRIME,
+    restore_totals,
+    share_of,
+    wrong_holders,
+)
+from fedhull.protocol.summation import Summation, Totals
 from fedhull.protocol.unmasking import unmasked_sum
 from fedhull.protocol.views import sized_view, survivor_digest
 
@@ -74,7 +80,7 @@ class ServerSession:
         self._unmaskers: list[str] = []
         self._view = b""
         # how much has been announced, and how the vectors that are expected next are laid out
-        self._total = 0
+        self._totals: Totals = ()
         self._layout = Layout(())
         # who is asked how well the result does, or to judge proposals
         self.evaluators: list[str] = []
@@ -141,6 +147,11 @@ class ServerSession:
         """The session's number, which every message carries."""
         return self._session
 
+    @property
+    def number(self) -> int:
+        """Which of the study's sums this is, from 1."""
+        return self._summation.number
+
     def expects(self, name: str) -> bool:
         """Whether a reply of this client is asked for in this step."""
         return name in self._asked
@@ -154,7 +165,8 @@ class ServerSession:
     def _accept(self, name: str, raw: bytes, expected: type) -> Any:
         if name not in self._asked:
             raise OutOfTurn(f"{name!r} was not asked in this step")
-        limit = m.size_limit(expected, self.study, self._layout.packed_size)
+        numbers = len(self._summation.most)
+        limit = m.size_limit(expected, self.study, self._layout.packed_size, numbers)
         sender, message = m.decode_signed(raw, self.study, self._session, limit)
         if sender != name:
             raise BadMessage(f"a message from {name!r} is signed by {sender!r}")
@@ -177,8 +189,10 @@ class ServerSession:
         return self._to_all(replies, m.KeyList(**self._header, advertisements=listed))
 
     def _after_share(self, replies: dict[str, tuple[m.Share, bytes]]) -> dict[str, bytes]:
+        size = m.sealed_bytes(len(self._summation.most))
         for name, (message, _) in list(replies.items()):
-            if message.sealed.keys() != self._advertised.keys() - {name}:
+            one_size = all(len(sealed) == size for sealed in message.sealed.values())
+            if not one_size or message.sealed.keys() != self._advertised.keys() - {name}:
                 self._refuse(name, BadMessage(f"{name!r} has not sealed one message for each peer"))
                 del replies[name]
         self._check_enough(replies)
@@ -202,44 +216,62 @@ class ServerSession:
     def _after_announce(self, replies: dict[str, tuple[m.Announce, bytes]]) -> dict[str, bytes]:
         # all honest clients have the same view; those who have another cannot be summed with them
         self._view = _most_common(message.view for message, _ in replies.values())
+        size = len(self._summation.most) * COUNT_BYTES
         shares = {}
         for name, (message, _) in replies.items():
-            if message.view == self._view:
-                shares[name] = int.from_bytes(message.share, "big") % COUNT_PRIME
-            else:
+            if message.view != self._view:
                 self._refuse(name, _different_view(name))
-        self._total = self._restored_total(shares)
-        self._layout = self._summation.layout(self._total, len(self._participants))
-        self._view = sized_view(self._view, self._total)
+            elif len(message.shares) != size:
+                self._refuse(name, BadMessage(f"{name!r} has not announced what it should"))
+            else:
+                shares[name] = message.shares
+        right = self._right_shares(shares)
+        enough = dict(list(right.items())[: self.study.threshold])
+        self._totals = self._restored_totals(enough)
+        self._layout = self._summation.layout(self._totals, len(self._participants))
+        self._view = sized_view(self._view, self._totals)
         self.step = Step.UPLOAD
-        there = [name for name in shares if name not in self.refused]
-        return self._to_all(there, m.Size(**self._header, total=self._total))
+        size_message = m.Size(
+            **self._header,
+            totals=list(self._totals),
+            announcements={name: replies[name][1] for name in enough},
+        )
+        return self._to_all(right, size_message)
 
-    def _restored_total(self, shares: dict[str, int]) -> int:
-        """How much all participants have announced together."""
+    def _right_shares(self, shares: dict[str, bytes]) -> dict[str, bytes]:
+        """The shares of what is announced, without those that do not fit together with the rest."""
         self._check_enough(shares)
         seats = {self.study.seats[name]: name for name in shares}
         given = {seat: shares[name] for seat, name in seats.items()}
-        wrong = wrong_holders(given, self.study.threshold, COUNT_PRIME)
-        if wrong is None:
-            raise BadShares(
-                "the shares of how much the sites will send do not fit together: too many of them "
-                "are wrong"
-            )
-        for seat in wrong:
-            self._refuse(
-                seats[seat],
-                BadShares(f"{seats[seat]!r}'s share of how much all sites will send is wrong"),
-            )
-        right = [seat for seat in given if seat not in wrong][: self.study.threshold]
-        total = restore({seat: given[seat] for seat in right}, COUNT_PRIME)
-        most = len(self._participants) * self._summation.most
-        if total > most:
-            raise BadMessage(
-                f"the sites announce more together than the study allows: {total}, but at most "
-                f"{most}; one of them lies about how much it will send"
-            )
-        return total
+        for number in range(len(self._summation.most)):
+            numbers = {seat: share_of(raw, number) for seat, raw in given.items()}
+            wrong = wrong_holders(numbers, self.study.threshold, COUNT_PRIME)
+            if wrong is None:
+                raise BadShares(
+                    "the shares of how much the sites will send do not fit together: too many of "
+                    "them are wrong"
+                )
+            for seat in wrong:
+                self._refuse(
+                    seats[seat],
+                    BadShares(f"{seats[seat]!r}'s share of how much all sites will send is wrong"),
+                )
+        right = {name: raw for name, raw in shares.items() if name not in self.refused}
+        self._check_enough(right)
+        return right
+
+    def _restored_totals(self, shares: dict[str, bytes]) -> Totals:
+        """What all participants have announced together."""
+        held = {self.study.seats[name]: raw for name, raw in shares.items()}
+        totals = restore_totals(held, len(self._summation.most), self.study.threshold)
+        for total, most in zip(totals, self._summation.most, strict=True):
+            if total > len(self._participants) * most:
+                raise BadMessage(
+                    f"the sites announce more together than the study allows: {total}, but at most "
+                    f"{len(self._participants) * most}; one of them lies about how much it will "
+                    f"send"
+                )
+        return totals
 
     def _after_upload(self, replies: dict[str, tuple[m.Upload, bytes]]) -> dict[str, bytes]:
         for name, (message, _) in replies.items():
@@ -286,7 +318,7 @@ class ServerSession:
         for name, owners in wrong.items():
             self._refuse(name, _wrong_shares(name, owners))
         self.aggregate = self._summation.open(
-            total, self._total, sorted(self._uploads), len(self._participants)
+            total, self._totals, sorted(self._uploads), len(self._participants)
         )
         self._unmaskers = sorted(shares)
         self.step = Step.DONE

@@ -5,7 +5,7 @@ found and left out (Gao, "A new algorithm for decoding Reed–Solomon codes", 20
 """
 
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import flint
@@ -87,6 +87,40 @@ def wrong_holders(shares: Mapping[int, int], threshold: int, prime: int = PRIME)
     values = polynomial.multipoint_evaluate(holders)
     wrong = {x for x, value in zip(holders, values, strict=True) if int(value) != shares[x]}
     return wrong if 2 * len(wrong) <= len(holders) - threshold else None
+
+
+def share_numbers(
+    numbers: Sequence[int], holders: list[int], threshold: int, draw: Callable[[int], int]
+) -> dict[int, bytes]:
+    """For each holder its shares of some small numbers, one after the other."""
+    each = [split(number, holders, threshold, COUNT_PRIME, draw) for number in numbers]
+    return {
+        holder: b"".join(shares[holder].to_bytes(COUNT_BYTES, "big") for shares in each)
+        for holder in holders
+    }
+
+
+def share_of(shares: bytes, number: int) -> int:
+    """The share of one of several numbers."""
+    begin = number * COUNT_BYTES
+    return int.from_bytes(shares[begin : begin + COUNT_BYTES], "big") % COUNT_PRIME
+
+
+def add_shares(held: Sequence[bytes]) -> bytes:
+    """One holder's shares of everybody's numbers added up, which are its shares of the totals."""
+    numbers = range(len(held[0]) // COUNT_BYTES)
+    sums = (sum(share_of(shares, number) for shares in held) for number in numbers)
+    return b"".join((total % COUNT_PRIME).to_bytes(COUNT_BYTES, "big") for total in sums)
+
+
+def restore_totals(shares: Mapping[int, bytes], numbers: int, threshold: int) -> tuple[int, ...]:
+    """The totals behind t holders' shares of so many of them; further shares are not looked at."""
+    enough = sorted(shares)[:threshold]
+    weight = weights(enough, prime=COUNT_PRIME)
+    return tuple(
+        weighted({x: share_of(shares[x], number) for x in enough}, weight, COUNT_PRIME)
+        for number in range(numbers)
+    )
 
 
 def _through(holders: list[int], values: list[int], ring: Any) -> tuple[Any, Any]:

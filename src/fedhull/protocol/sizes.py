@@ -9,15 +9,18 @@ from fedhull.protocol.layout import Layout
 from fedhull.protocol.shares import COUNT_BYTES, SHARE_BYTES
 
 
-def bytes_up(study: Agreement, client: str, upload: Layout, *answers: Layout) -> int:
-    """Bytes of all messages of a client, envelopes included, if everybody stays and vectors are
-    laid out like this: the real messages, filled with zeros, are encoded and measured."""
+def bytes_up(
+    study: Agreement, client: str, upload: Layout, *answers: Layout, numbers: int = 1
+) -> int:
+    """Bytes of all messages of a client in a session, envelopes included, if everybody stays,
+    vectors are laid out like this and so many numbers are announced: the real messages, filled with
+    zeros, are encoded and measured."""
     header: dict[str, Any] = {"study": bytes(32), "session": bytes(16)}
-    sealed = bytes(m.SEALED_BYTES)
+    sealed = bytes(m.sealed_bytes(numbers))
     sent: list[m.FromClient] = [
         m.Advertise(**header, channel_key=bytes(32), mask_key=bytes(32), seed_commitment=bytes(32)),
         m.Share(**header, sealed={peer: sealed for peer in study.clients if peer != client}),
-        m.Announce(**header, view=bytes(32), share=bytes(COUNT_BYTES)),
+        m.Announce(**header, view=bytes(32), shares=bytes(numbers * COUNT_BYTES)),
         m.Upload(**header, view=bytes(32), vector=bytes(upload.packed_size)),
         m.Confirm(**header, view=bytes(32), survivors=bytes(32)),
         m.Unmask(

@@ -9,6 +9,9 @@ from typing import Any, Protocol
 from fedhull.protocol.keys import Randomness
 from fedhull.protocol.layout import Layout, Vector
 
+# What all participants have announced together, number by number.
+Totals = tuple[int, ...]
+
 
 class Summation(Protocol):
     """What all participants know about the vectors of a session."""
@@ -22,13 +25,14 @@ class Summation(Protocol):
         """What else all keys of the session are bound to, and what every client confirms."""
 
     @property
-    def most(self) -> int:
-        """The most that one client may announce."""
+    def most(self) -> tuple[int, ...]:
+        """Of each of the numbers that clients announce, the most that one may; there may be
+        none."""
 
-    def layout(self, total: int, participants: int) -> Layout:
+    def layout(self, totals: Totals, participants: int) -> Layout:
         """How vectors are laid out if so many participants have announced so much together."""
 
-    def open(self, vector: Vector, total: int, survivors: list[str], participants: int) -> Any:
+    def open(self, vector: Vector, totals: Totals, survivors: list[str], participants: int) -> Any:
         """What the unmasked sum says; DecodingError if it says nothing."""
 
 
@@ -40,12 +44,13 @@ class Contribution(Protocol):
         """What it is a part of."""
 
     @property
-    def announced(self) -> int:
-        """How much the client will send; nobody learns more than the total over all clients."""
+    def announced(self) -> Totals:
+        """What the client says of its vector beforehand, how long it must be, for instance; nobody
+        learns more than the totals over all clients, and every client works them out itself."""
 
     def draw(self, place: int, randomness: Randomness) -> Any:
         """What the client goes by in this sum, given its place in the order that only clients know:
         labels, for instance."""
 
-    def vector(self, drawn: Any, total: int, participants: int) -> Vector:
+    def vector(self, drawn: Any, totals: Totals, participants: int) -> Vector:
         """The unmasked vector."""

@@ -1,6 +1,6 @@
 """What participants have seen, as digests: whoever signs the same digest has seen the same."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fedhull.protocol.keys import digest
 
@@ -10,9 +10,9 @@ def survivor_digest(survivors: list[str]) -> bytes:
     return digest(b"survivors", *(name.encode() for name in sorted(survivors)))
 
 
-def sized_view(view: bytes, total: int) -> bytes:
-    """What a client has seen when it uploads: the view it announced, and the size."""
-    return digest(b"sized view", view, total.to_bytes(8, "big"))
+def sized_view(view: bytes, totals: Sequence[int]) -> bytes:
+    """What a client has seen when it uploads: the view it announced, and the totals."""
+    return digest(b"sized view", view, *(total.to_bytes(8, "big") for total in totals))
 
 
 def seal_context(sender: str, receiver: str, key_list: bytes) -> bytes:

@@ -48,7 +48,8 @@ def hull_site_page(site: HullSite, bytes_up: int, bytes_down: int) -> SitePage:
     places = _numbered_places(study, site.label_of_class)
     return SitePage(
         **site_parts(site, bytes_up, bytes_down),
-        **_bin_parts(study, study.sums_for(session.total)),
+        # a site that comes late does not remember what was announced
+        **_bin_parts(study, study.sums_for(sum(session.totals))),
         hulls=[
             _hull(study, places, label, numbers.index(number_of[name]), bins)
             for label, name, bins in own

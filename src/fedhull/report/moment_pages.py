@@ -24,7 +24,7 @@ from fedhull.report.parts import (
 from fedhull.study.coordinator import Record
 from fedhull.study.moments.coordinator import MomentOutcome
 from fedhull.study.moments.site import MomentSite
-from fedhull.study.moments.sum import MOMENT_FIELD, MatchSummation, MomentSummation
+from fedhull.study.moments.sum import MOMENT_FIELD, MatchSummation
 from fedhull.study.study import Study
 
 # What a study that has come to its end has passed besides.
@@ -61,6 +61,7 @@ def moment_site_page(site: MomentSite, bytes_up: int, bytes_down: int) -> Moment
             study,
             MaskedSum(numbers=first, bits=_match_bits(study), sites=None),
             MaskedSum(numbers=second, bits=MOMENT_FIELD.bits, sites=len(survivors) or None),
+            features=site.n_features,
             fewest=None if study.agreed else site.holdings.smallest_group,
         ),
         sites=_site_lines(study, survivors, None),
@@ -83,10 +84,11 @@ def moment_outcome_parts(outcome: MomentOutcome) -> dict[str, Any]:
                 sites=len(outcome.matched_sites),
             ),
             MaskedSum(
-                numbers=MomentSummation(study, 2, len(counts)).size,
+                numbers=outcome.extent.size,
                 bits=MOMENT_FIELD.bits,
                 sites=len(survivors),
             ),
+            features=outcome.extent.features,
             cells=outcome.cells_of_classes,
             fewest=int(behind.min()),
         )
@@ -98,6 +100,7 @@ def _moment_parts(
     study: Study,
     match: MaskedSum,
     learn: MaskedSum,
+    features: int,
     cells: list[int] | None = None,
     fewest: int | None = None,
 ) -> dict[str, Any]:
@@ -107,7 +110,7 @@ def _moment_parts(
         "space": Disc(radius=geometry.radius or None, curvature=geometry.curvature),
         "parameters": {
             "summary": "moments",
-            "features": f"{learning.features:,}",
+            "features": f"at most {learning.features:,}",
             "curvature": f"−{geometry.curvature:g}",
             "classes": f"{study.n_classes or 'as many as are found'}",
             "fewest cells of a class": f"{study.disclosure.min_cells:,}",
@@ -116,7 +119,7 @@ def _moment_parts(
             "threshold": f"{study.threshold} of {len(study.clients)} sites",
         },
         "moments": MomentFacts(
-            features=learning.features,
+            features=features,
             match=None if study.agreed else match,
             learn=learn,
             cells=cells,

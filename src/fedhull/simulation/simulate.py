@@ -23,8 +23,15 @@ from fedhull.report.page_file import AnySimulationPage
 from fedhull.report.testing import pool_tests
 from fedhull.simulation.experiment import Experiment
 from fedhull.simulation.trial import Trial, run_trial
-from fedhull.study.draft import SETTINGS, check_setting, default_of, draft_study, settings_of
-from fedhull.study.study import Classes, Geometry, Study
+from fedhull.study.draft import (
+    SETTINGS,
+    check_setting,
+    default_of,
+    draft_study,
+    settings_of,
+    with_names,
+)
+from fedhull.study.study import Geometry, Study
 from fedhull.study.summaries import SUMMARIES
 
 _LIBRARIES = ("fedhull", "numpy", "scipy", "scikit-learn", "numba", "python-flint", "cryptography")
@@ -209,7 +216,7 @@ def simulate(
     )
     if experiment.agreed_names:
         y = y.astype(str)
-        study = _with_names(study, np.unique(y).tolist())
+        study = with_names(study, np.unique(y).tolist())
     if experiment.dropped[0] >= clients:
         raise InvalidInput(f"drop = {experiment.drop!r} leaves none of the {clients} sites")
     study = _with_room_for(study, experiment.dropped[0])
@@ -225,12 +232,6 @@ def simulate(
             for number in range(experiment.trials)
         ],
     )
-
-
-def _with_names(study: Study, names: list[str]) -> Study:
-    """The study of sites that have agreed on these names."""
-    labels = msgspec.structs.replace(study.labels, classes=len(names))
-    return msgspec.structs.replace(study, labels=labels, classes=Classes(names=names))
 
 
 def _with_room_for(study: Study, dropped: int) -> Study:

@@ -9,7 +9,7 @@ import numpy as np
 from fedhull.disc.points import check_count
 from fedhull.errors import InvalidInput
 from fedhull.study.promise import most_bins_for
-from fedhull.study.study import MOST_BINS, Disclosure, Geometry, Labels, Learning, Study
+from fedhull.study.study import MOST_BINS, Classes, Disclosure, Geometry, Labels, Learning, Study
 
 # What `simulate`, `plan` and the command line call the settings of a study: table and key.
 SETTINGS: dict[str, tuple[str, str]] = {
@@ -72,6 +72,12 @@ def draft_study(clients: int, classes: int, name: str = "draft", **settings: Any
             **tables,
         }
     )
+
+
+def with_names(study: Study, names: list[str]) -> Study:
+    """The study of sites that have agreed on these names."""
+    labels = msgspec.structs.replace(study.labels, classes=len(names))
+    return msgspec.structs.replace(study, labels=labels, classes=Classes(names=names))
 
 
 def settings_of(study: Study) -> dict[str, Any]:

@@ -18,7 +18,8 @@ class Site(ABC):
     A kind of study says what the site contributes to the next sum, and what it makes of what is
     published after it. `sums_done` of `n_sums` are over. Whatever the server proposes or publishes,
     the site's reply looks the same; `complaint` is what the site itself has found wrong with it. A
-    site that could not use what was published takes no further part.
+    site that could not use what was published takes no further part, or, if that alone would say
+    something about it, goes on and spoils the next sum.
     """
 
     # in which numbers the site judges proposals; none in studies without a ballot
@@ -82,6 +83,12 @@ class Site(ABC):
         return None
 
     @property
+    def stopped(self) -> bool:
+        """Whether the site could not use what was published, and takes no further part."""
+        answered = self.session.state is ClientState.ANSWERED
+        return answered and self.complaint is not None
+
+    @property
     def done(self) -> bool:
         """Whether the last sum is over."""
         return self.sums_done == self.n_sums
@@ -91,7 +98,7 @@ class Site(ABC):
         if self.done:
             raise OutOfTurn(f"all {self.n_sums} sums of the study are over")
         session = self.session
-        if session.state is ClientState.ANSWERED:
+        if self.stopped:
             raise OutOfTurn("this site could not use what was published, and takes no further part")
         reply = session.receive(raw)
         if session.state is ClientState.ASKED:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from fedhull.engines.files.mail import path_of, unwrap, wrap
+from fedhull.engines.files.mail import path_of, step_number, unwrap, wrap
 from fedhull.errors import FedhullError, InvalidInput, StillWaiting
 from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.drive import PUBLISH, STEPS, Answers
@@ -18,10 +18,10 @@ Say = Callable[[str], None]
 
 
 class Steps(msgspec.Struct, forbid_unknown_fields=True):
-    """The server's journal: the session's number, and the replies that each step has gone on with.
-    None of it is secret to the server."""
+    """The server's journal: the number of each sum's session, and the replies that each step of all
+    sums has gone on with. None of it is secret to the server."""
 
-    session: bytes
+    sessions: list[bytes] = []
     taken: list[dict[str, bytes]] = []
     failed: list[dict[str, str]] = []
 
@@ -36,16 +36,27 @@ class Steps(msgspec.Struct, forbid_unknown_fields=True):
             steps = msgspec.msgpack.decode(raw, type=cls)
         except (msgspec.MsgspecError, ValueError, RecursionError):  # ValueError: not UTF-8
             steps = None
-        if steps is None or len(steps.session) != 16 or len(steps.taken) != len(steps.failed):
+        if steps is None or not steps.whole:
             raise InvalidInput(f"{path} is damaged; begin a new session with --again")
         return steps
+
+    @property
+    def whole(self) -> bool:
+        """Whether its parts fit together."""
+        sums_begun = -(-len(self.taken) // len(STEPS))
+        return (
+            len(self.taken) == len(self.failed)
+            and len(self.sessions) >= sums_begun
+            and all(len(session) == 16 for session in self.sessions)
+        )
 
 
 class FilesEngine:
     """Writes requests, reads replies; a step that is not complete raises StillWaiting.
 
     `steps` holds what earlier calls have gone on with; `save` is called with it when it has grown.
-    With `go_on`, one step goes on without those who have not replied.
+    With `go_on`, one step goes on without those who have not replied. The study has `sums` sums;
+    `late` are those who were in one of them but not in the last.
     """
 
     def __init__(
@@ -55,29 +66,39 @@ class FilesEngine:
         save: Callable[[Steps], None] = lambda steps: None,
         go_on: bool = False,
         say: Say = lambda sentence: None,
+        sums: int = 1,
     ):
-        self._mail, self._steps = mail, steps or Steps(secrets.token_bytes(16))
+        self._mail, self._steps = mail, steps or Steps()
         self._save, self._go_on, self._say = save, go_on, say
-        self._position = 0
+        self._position, self._sums = 0, sums
+        self.late: set[str] = set()
+        self._told: set[str] = set()
         self.session: ServerSession | None = None
-        save(self._steps)
 
     def open_session(
         self, study: Agreement, summation: Summation, identity: Identity | None, invited: list[str]
     ) -> ServerSession:
         """A session with the number that this engine's journal has for it; the replies are its."""
-        self.session = ServerSession(study, summation, identity, self._steps.session, invited)
+        known, position = self._steps.sessions, summation.number - 1
+        if position == len(known):
+            known.append(secrets.token_bytes(16))
+            self._save(self._steps)
+        self.session = ServerSession(study, summation, identity, known[position], invited)
         return self.session
 
     def step(self, kind: str, messages: Mapping[str, bytes], timeout: float = 0.0) -> Answers:
         """What this step has gone on with, if it has; else what has arrived, if that is all."""
         assert self.session is not None
-        position = self._position
+        position, number = self._position, self.session.number
         self._position += 1
+        if kind == PUBLISH:
+            # those who were in an earlier sum only are late for what comes of the last
+            self.late = (self.late | self._told) - messages.keys()
+            self._told = set(messages)
         if position < len(self._steps.taken):
             return self._steps.taken[position], self._steps.failed[position]
         for name, message in messages.items():
-            wrap(path_of(self._mail, name, kind, "request"), message)
+            wrap(path_of(self._mail, name, kind, "request", number), message)
         replies: dict[str, bytes] = {}
         failures: dict[str, str] = {}
         for name in messages:
@@ -94,7 +115,7 @@ class FilesEngine:
         enough = len(replies) >= threshold or kind == PUBLISH
         if failures and not (self._go_on and enough):
             raise StillWaiting(
-                f"step '{kind}' ({position + 1} of {len(STEPS)}) has {len(replies)} of "
+                f"step '{kind}' ({self._where(kind, number)}) has {len(replies)} of "
                 f"{len(replies) + len(failures)} replies; carry the requests in {self._mail} to "
                 f"the sites and their replies back, then run this again. Missing: "
                 f"{', '.join(sorted(failures))} (--go-on goes on without them, if at least "
@@ -108,8 +129,12 @@ class FilesEngine:
         self._go_on = False  # one decision, one step
         return replies, failures
 
+    def _where(self, kind: str, number: int) -> str:
+        step = f"{step_number(kind, number)} of {self._sums * len(STEPS)}"
+        return step if self._sums == 1 else f"{step}, sum {number} of {self._sums}"
+
     def _read(self, session: ServerSession, name: str, kind: str) -> bytes:
-        path = path_of(self._mail, name, kind, "reply")
+        path = path_of(self._mail, name, kind, "reply", session.number)
         if not path.is_file():
             raise StillWaiting("no reply yet")
         raw = unwrap(path)

@@ -2,6 +2,10 @@
 
     mail/SITE/1-advertise.request      from the coordinator, for SITE
     mail/SITE/1-advertise.reply        from SITE
+    …
+    mail/SITE/7-publish.request        what has come of it
+    mail/SITE/8-advertise.request      in studies with a second sum, which has the same steps
+    …
 
 Every file names its length and hash, so that one that is half copied is seen to be; requests are
 signed by the coordinator, replies by the site. Nothing in the folder is ever changed: a file that
@@ -18,9 +22,14 @@ from fedhull.protocol.drive import STEPS
 _MAGIC = b"fedhull file 1\n"
 
 
-def path_of(mail: Path, name: str, kind: str, what: str) -> Path:
-    """Where the request or the reply of a step lies."""
-    return mail / name / f"{STEPS.index(kind) + 1}-{kind}.{what}"
+def step_number(kind: str, number: int = 1) -> int:
+    """Steps are counted through all sums of a study; this one is of sum `number`, from 1."""
+    return (number - 1) * len(STEPS) + STEPS.index(kind) + 1
+
+
+def path_of(mail: Path, name: str, kind: str, what: str, number: int = 1) -> Path:
+    """Where the request or the reply of a step of sum `number` lies."""
+    return mail / name / f"{step_number(kind, number)}-{kind}.{what}"
 
 
 def wrap(path: Path, message: bytes) -> None:

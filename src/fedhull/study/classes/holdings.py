@@ -9,7 +9,7 @@ import numpy as np
 
 from fedhull.disc.points import as_ball_points
 from fedhull.errors import InvalidInput
-from fedhull.learn.sketch import class_sketch
+from fedhull.learn.sketch import slot_sketch
 from fedhull.study.study import Study
 
 
@@ -178,7 +178,7 @@ def too_few(study: Study, members: np.ndarray, donors: np.ndarray | None, cells:
 
 def sketch_of(study: Study, cells: np.ndarray) -> list[int]:
     """How many cells there are, and their sketch."""
-    sums = class_sketch(cells, study.geometry.curvature, study.learning.seed)
+    sums = slot_sketch(cells, study.geometry.curvature, study.learning.seed)
     return [len(cells), *sums.tolist()]
 
 

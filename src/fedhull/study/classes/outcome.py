@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from fedhull.learn.model import model_to_json
 from fedhull.study.classes.matching import Match
+from fedhull.study.classes.publication import publish
 from fedhull.study.coordinator import Record
 from fedhull.study.counts import Counts
 from fedhull.study.study import Study
@@ -22,12 +23,14 @@ MODEL = "model.json"
 @dataclass(frozen=True, repr=False, kw_only=True)
 class ClassOutcome(ABC):
     """The classifier, whose classes are numbers, which every site names in its own words; how
-    labels were matched, if they were; how well it does, and what the study has cost."""
+    labels were matched, if they were, and the secrets shared with their owners; how well the model
+    does, and what the study has cost."""
 
     study: Study
     survivors: list[str]
     model: Any
     match: Match | None
+    secrets: Mapping[int, Sequence[int]]
     learning_seconds: dict[str, float]
     counts: Counts
     record: Record
@@ -37,6 +40,10 @@ class ClassOutcome(ABC):
             f"{type(self).__name__}({self.study.name!r}, {len(self.survivors)} of "
             f"{len(self.study.clients)} sites)"
         )
+
+    def published(self) -> bytes:
+        """What the sites are given at the end."""
+        return publish(self.study, self.model, self.match, self.secrets)
 
     @property
     def seconds(self) -> dict[str, float]:

@@ -12,6 +12,7 @@ from fedhull.embed.embedder import CellEmbedder
 from fedhull.errors import InvalidInput
 from fedhull.protocol.agreement import collusion_words
 from fedhull.study.classes.holdings import ClassHoldings
+from fedhull.study.classes.plan import Plan
 from fedhull.study.frame import load_points, read_encoder
 from fedhull.study.naming import agreed_labels, read_map
 from fedhull.study.study import Study
@@ -49,6 +50,11 @@ class ClassTask(Task):
     def hold(self, x: np.ndarray, y: np.ndarray, classes: np.ndarray) -> Any:
         """The same for a rehearsal: no point is kept for testing, and the site numbers its classes
         in this order."""
+
+    @abstractmethod
+    def plan(self, holdings: Any, corners: int) -> Plan:
+        """What the study would send, if a site holds this; with None, for any site, whose hulls, if
+        it sends any, have so many corners."""
 
     @abstractmethod
     def leaving(self, holdings: Any) -> list[str]:

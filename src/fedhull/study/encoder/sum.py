@@ -16,6 +16,7 @@ from fedhull.codes.mean import (
 from fedhull.errors import InvalidInput
 from fedhull.protocol.keys import Randomness, digest
 from fedhull.protocol.layout import Layout, Vector
+from fedhull.protocol.summation import Totals
 
 
 @dataclass(frozen=True)
@@ -41,16 +42,16 @@ class MeanSummation:
         return digest(b"mean", self.number.to_bytes(8, "big"), self.basis)
 
     @property
-    def most(self) -> int:
+    def most(self) -> tuple[int, ...]:
         """There is nothing to announce: everybody's vector is of one length."""
-        return 0
+        return ()
 
-    def layout(self, total: int, participants: int) -> Layout:
+    def layout(self, totals: Totals, participants: int) -> Layout:
         """The numbers and their weight, in a field wide enough for any sum."""
         return Layout(((MEAN_FIELD, self.size + 1),))
 
     def open(
-        self, vector: Vector, total: int, survivors: list[str], participants: int
+        self, vector: Vector, totals: Totals, survivors: list[str], participants: int
     ) -> WeightedTotal:
         """The sum in integers."""
         return WeightedTotal(decode_weighted(vector[0], len(survivors)), survivors)
@@ -64,14 +65,14 @@ class MeanContribution:
     make: Callable[[], tuple[np.ndarray, int]]
 
     @property
-    def announced(self) -> int:
+    def announced(self) -> Totals:
         """Nothing."""
-        return 0
+        return ()
 
     def draw(self, place: int, randomness: Randomness) -> None:
         """A sum of numbers needs no labels."""
 
-    def vector(self, drawn: None, total: int, participants: int) -> Vector:
+    def vector(self, drawn: None, totals: Totals, participants: int) -> Vector:
         """n·w and n, in fixed point."""
         numbers, weight = self.make()
         if numbers.shape != (self.summation.size,):

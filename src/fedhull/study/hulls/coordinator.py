@@ -35,10 +35,6 @@ class HullOutcome(ClassOutcome):
         """Of the smallest group."""
         return min(group for held in holdings if (group := held.smallest_group))
 
-    def published(self) -> bytes:
-        """What the sites are given."""
-        return publish(self.study, self.model, self.match, self.total.secrets)
-
     def to_json(self) -> dict[str, Any]:
         """Plain numbers and words."""
         study, total = self.study, self.total
@@ -87,6 +83,7 @@ class HullCoordinator(Coordinator):
             survivors=total.survivors,
             model=learned.model,
             match=learned.match,
+            secrets=total.secrets,
             learning_seconds=learned.seconds,
             counts=counts,
             record=record,

@@ -9,6 +9,7 @@ import msgspec
 from fedhull.errors import InvalidInput
 from fedhull.protocol.keys import Randomness, digest
 from fedhull.protocol.layout import Layout, Vector
+from fedhull.protocol.summation import Totals
 from fedhull.study.classes.pseudonym import Pseudonym
 from fedhull.study.classes.slots import SlotSums
 from fedhull.study.study import Study, announced_corners
@@ -70,20 +71,22 @@ class HullSummation:
         return SlotSums(self.study)
 
     @property
-    def most(self) -> int:
+    def most(self) -> tuple[int, ...]:
         """As many corners as the study allows a site."""
-        return announced_corners(self.study.protocol.most_bins)
+        return (announced_corners(self.study.protocol.most_bins),)
 
-    def layout(self, total: int, participants: int) -> Layout:
+    def layout(self, totals: Totals, participants: int) -> Layout:
         """As many sums as determine, and check, all corners together, and slots."""
+        (total,) = totals
         sums = self.study.coding.field, self.study.sums_for(total)
         return Layout((sums, *self.slots.layout(participants)))
 
     def open(
-        self, vector: Vector, total: int, survivors: list[str], participants: int
+        self, vector: Vector, totals: Totals, survivors: list[str], participants: int
     ) -> HullTotal:
         """The hulls in the sum, if every site has used labels of one place, its own."""
-        sums, *slots = self.layout(total, participants).to_ints(vector)
+        (total,) = totals
+        sums, *slots = self.layout(totals, participants).to_ints(vector)
         hulls = self.study.coding.decode(sums, total, self.study.protocol.spare_sums)
         told = self.slots.decode(slots, len(survivors), participants, hulls)
         return HullTotal(hulls, survivors, len(sums), told.secrets, told.sketches)
@@ -107,22 +110,22 @@ class HullContribution:
         self._classes = range(len(self._hulls)) if classes is None else classes
 
     @property
-    def announced(self) -> int:
+    def announced(self) -> Totals:
         """How many corners the client's hulls have, rounded up."""
-        return announced_corners(sum(map(len, self._hulls)))
+        return (announced_corners(sum(map(len, self._hulls))),)
 
     def draw(self, place: int, randomness: Randomness) -> Pseudonym:
         """A place and labels, at random as far as the label code allows."""
         return Pseudonym.draw(self._study, place, self._classes, randomness)
 
-    def vector(self, drawn: Pseudonym, total: int, participants: int) -> Vector:
+    def vector(self, drawn: Pseudonym, totals: Totals, participants: int) -> Vector:
         """The sums of the hulls, and the client's slots."""
         study, summation = self._study, self.summation
         hulls = dict(zip(drawn.labels, self._hulls, strict=True))
         sketches = dict(zip(drawn.labels, self._sketches, strict=True))
-        sums = study.coding.encode(hulls, total, study.protocol.spare_sums)
+        sums = study.coding.encode(hulls, totals[0], study.protocol.spare_sums)
         slots = summation.slots.encode(drawn, sketches, participants, hulls)
-        return summation.layout(total, participants).vector([sums, *slots])
+        return summation.layout(totals, participants).vector([sums, *slots])
 
 
 def _checked_hulls(study: Study, hulls: Sequence[Sequence[int]]) -> list[list[int]]:

@@ -9,11 +9,13 @@ import numpy as np
 
 from fedhull.protocol.keys import Identity, Randomness
 from fedhull.protocol.messages import published_content
+from fedhull.study.classes.plan import Plan
 from fedhull.study.classes.task import ClassTask
 from fedhull.study.coordinator import Record
 from fedhull.study.counts import Counts
 from fedhull.study.hulls.coordinator import HullCoordinator, HullOutcome
 from fedhull.study.hulls.holdings import HullHoldings, class_table, make_hulls, prepare
+from fedhull.study.hulls.plan import plan_hulls
 from fedhull.study.hulls.site import HullSite
 from fedhull.study.hulls.sum import HullTotal
 
@@ -80,6 +82,10 @@ class HullTask(ClassTask):
         coordinator = HullCoordinator(study)
         coordinator.take(HullTotal.from_bytes(kept), 0.0)
         return coordinator.outcome(Record(), Counts(None, None, []))
+
+    def plan(self, holdings: HullHoldings | None, corners: int) -> Plan:
+        """What the study would send."""
+        return plan_hulls(self.study, holdings, corners)
 
     def leaving(self, holdings: HullHoldings) -> list[str]:
         """How many of how many points leave, in what form, to whom."""

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from fedhull.errors import InvalidInput
+from fedhull.learn.extent import Extent
 from fedhull.learn.moment_classifier import SCALES, MomentClassifier
 from fedhull.learn.moments import Moments
 from fedhull.protocol.keys import digest
@@ -67,6 +68,7 @@ class MomentOutcome(ClassOutcome):
     what it keeps of the first sum, if there was one."""
 
     moments: Moments
+    extent: Extent
     matched: Matched | None
 
     @property
@@ -90,8 +92,8 @@ class MomentOutcome(ClassOutcome):
         n_classes, n_features = self.moments.sums.shape
         total = Moments.none(n_features, n_classes)
         for name in self.survivors:
-            total += sites[name].own_moments()
-        return (total.packed() == self.moments.packed()).all().item()
+            total += sites[name].own_moments(sites[name].session.totals)
+        return (total.packed(self.extent) == self.moments.packed(self.extent)).all().item()
 
     def fewest_cells(self, holdings: Iterable[MomentHoldings]) -> int:
         """Of the smallest class at a site or, where only totals left, over all sites."""
@@ -107,7 +109,7 @@ class MomentOutcome(ClassOutcome):
         """Plain numbers and words."""
         return super().to_json() | {
             "matched_sites": self.matched_sites,
-            "features": len(self.moments.gram),
+            "features": self.extent.features,
             "cells": int(self.moments.counts.sum()),
             "cells_by_class": self.moments.counts.tolist(),
             "field_bits": MOMENT_FIELD.bits,
@@ -119,8 +121,8 @@ class KeptSum(msgspec.Struct, frozen=True):
 
     matched: Matched | None
     survivors: list[str]
-    n_features: int
-    n_classes: int
+    features: int
+    of_class: tuple[int, ...]
     moments: bytes
 
     @classmethod
@@ -134,10 +136,13 @@ class KeptSum(msgspec.Struct, frozen=True):
     @property
     def total(self) -> MomentTotal:
         """The second sum."""
-        packed = np.frombuffer(self.moments, dtype="<i8")
-        return MomentTotal(
-            Moments.unpacked(packed, self.n_features, self.n_classes), self.survivors
-        )
+        packed, extent = np.frombuffer(self.moments, dtype="<i8"), self.extent
+        return MomentTotal(Moments.unpacked(packed, extent), extent, self.survivors)
+
+    @property
+    def extent(self) -> Extent:
+        """How far it goes."""
+        return Extent(self.features, self.of_class)
 
 
 class MomentCoordinator(Coordinator):
@@ -166,11 +171,10 @@ class MomentCoordinator(Coordinator):
         """The totals, and what they are of; nothing can be learned from the first sum alone."""
         if isinstance(opened, MatchTotal):
             return None
-        moments = opened.moments
-        n_classes, n_features = moments.sums.shape
-        packed = moments.packed().astype("<i8").tobytes()
+        extent = opened.extent
+        packed = opened.moments.packed(extent).astype("<i8").tobytes()
         return msgspec.msgpack.encode(
-            KeptSum(self._matched, opened.survivors, n_features, n_classes, packed)
+            KeptSum(self._matched, opened.survivors, extent.features, extent.of_class, packed)
         )
 
     def take(self, opened: MatchTotal | MomentTotal, seconds: float) -> Publication:
@@ -194,10 +198,12 @@ class MomentCoordinator(Coordinator):
             survivors=total.survivors,
             model=model,
             match=None if matched is None else matched.match,
+            secrets={} if matched is None else matched.secrets,
             learning_seconds=self._seconds,
             counts=counts,
             record=record,
             moments=total.moments,
+            extent=total.extent,
             matched=matched,
         )
 
@@ -225,6 +231,7 @@ class MomentCoordinator(Coordinator):
             moments.only(enough),
             enough,
             dimension=2,
+            n_features=study.learning.features,
             scales=SCALES,
             curvature=study.geometry.curvature,
             seed=study.learning.seed,

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fedhull.learn.horocycles import draw_horocycles
+from fedhull.learn.extent import Extent
+from fedhull.learn.horocycles import Horocycles, draw_horocycles
 from fedhull.learn.moment_classifier import SCALES
 from fedhull.learn.moments import Moments, moments_of_points
 from fedhull.study.classes.holdings import (
@@ -49,20 +50,34 @@ class MomentHoldings(ClassHoldings):
         """The numbers of the agreed names that each of the site's classes stands for."""
         return [[agreed.index(n) for n in self.several.get(name, [name])] for name in self.classes]
 
-    def moments(self, study: Study, numbers: Sequence[Sequence[int]], n_classes: int) -> Moments:
-        """The moments of the cells that take part; numbers[i] are those of the site's class i. A
+    def counts(self, numbers: Sequence[Sequence[int]], n_classes: int) -> tuple[int, ...]:
+        """How many cells of each class take part; numbers[i] are those of the site's class i. A
         cell of a class that stands for several is counted as a cell of each."""
+        cells = np.bincount(self.of_class[~self.test], minlength=len(self.classes)).tolist()
+        counts = [0] * n_classes
+        for n, mine in zip(cells, numbers, strict=False):
+            for number in mine:
+                counts[number] += n
+        return tuple(counts)
+
+    def moments(
+        self, study: Study, numbers: Sequence[Sequence[int]], totals: Sequence[int]
+    ) -> Moments:
+        """What the site adds to the sum, if all sites together have so many cells of each class:
+        moments of the extent that these allow. `numbers` are as in `counts`."""
+        extent = extent_of(study, totals)
+        drawn = draw_horocycles(study.learning.features, 2, SCALES, study.learning.seed)
+        first = Horocycles(*(part[: extent.features] for part in drawn))
         x, of_class = self.x[self._taking_part], self.of_class[self._taking_part]
-        learning = study.learning
-        drawn = draw_horocycles(learning.features, x.shape[1], SCALES, learning.seed)
-        total = Moments.none(learning.features, n_classes)
+        known = np.append(extent.of_class, 0) > 0
+        total = Moments.none(extent.features, len(totals))
         for column in zip_longest(*numbers, fillvalue=-1):
             number = np.array(column)[of_class]
-            there = number >= 0
+            there = known[number]
             total += moments_of_points(
-                x[there], number[there], n_classes, drawn, study.geometry.curvature
+                x[there], number[there], len(totals), first, study.geometry.curvature
             )
-        return total
+        return total.cut(extent)
 
     def to_bytes(self) -> bytes:
         """What would leave, and the cells behind it."""
@@ -86,6 +101,11 @@ class MomentHoldings(ClassHoldings):
             return cls(**kept.pop("cells").arrays(), **kept)
 
         return read_packed(raw, read)
+
+
+def extent_of(study: Study, totals: Sequence[int]) -> Extent:
+    """What may be known of so many cells of each class over all sites together."""
+    return Extent.of(totals, study.learning.features, 2, study.disclosure.min_cells)
 
 
 class _Packed(msgspec.Struct, array_like=True):

@@ -5,14 +5,15 @@ from typing import Any
 
 import msgspec
 
-from fedhull.errors import BadMessage, InvalidInput
+from fedhull.errors import BadMessage, FedhullError, InvalidInput
 from fedhull.learn.moments import Moments
 from fedhull.protocol.client import ClientState
 from fedhull.protocol.keys import Identity, Randomness, digest
+from fedhull.protocol.summation import Totals
 from fedhull.study.classes.pseudonym import Entry, Pseudonym
 from fedhull.study.classes.publication import read_entries
 from fedhull.study.classes.site import ClassSite
-from fedhull.study.moments.holdings import MomentHoldings
+from fedhull.study.moments.holdings import MomentHoldings, extent_of
 from fedhull.study.moments.sum import (
     MatchContribution,
     MatchNews,
@@ -28,12 +29,14 @@ _NOTHING = b"agreed names"
 
 class _Told(msgspec.Struct, frozen=True):
     """What a site has been told after the first sum: how many classes there are, which of them its
-    own are, and the digest of what was published. To that sum it had sent `size` numbers."""
+    own are, and the digest of what was published. To that sum it had sent `size` numbers. And what
+    is wrong with what it was told, if something is."""
 
     n_classes: int
     entries: list[Entry]
     basis: bytes
     size: int = 0
+    objection: str = ""
 
 
 class _Checkpoint(msgspec.Struct, frozen=True):
@@ -45,7 +48,12 @@ class _Checkpoint(msgspec.Struct, frozen=True):
 
 class MomentSite(ClassSite):
     """Two sums, match and learn; where names are agreed, the second only. With the `randomness` and
-    the `checkpoint` of an earlier object, and the messages since, a site takes the same course."""
+    the `checkpoint` of an earlier object, and the messages since, a site takes the same course.
+
+    If it is told nonsense about its own classes, a site that stayed away from the second sum would
+    show whose classes they are. It takes part as if nothing were wrong, and adds noise: nobody can
+    open that sum, or tell because of whom.
+    """
 
     holdings: MomentHoldings
 
@@ -72,6 +80,7 @@ class MomentSite(ClassSite):
         )
         if kept is not None:
             self._kept = Pseudonym.from_bytes(kept.pseudonym)
+            self._object()
 
     def contribution(self) -> MatchContribution | MomentContribution:
         """What the site's classes are like or, once it knows which is which, its moments."""
@@ -81,44 +90,74 @@ class MomentSite(ClassSite):
         n_classes = len(study.agreed) if told is None else told.n_classes
         basis = b"" if told is None else told.basis
         summation = MomentSummation(study, self._n_sums, n_classes, basis)
-        return MomentContribution(summation, self.own_moments)
+        return MomentContribution(
+            summation,
+            self.holdings.counts(self._numbers, n_classes),
+            self.own_moments,
+            spoiled=told is not None and told.objection != "",
+        )
 
-    def own_moments(self) -> Moments:
-        """The moments of the site's cells, once it knows which class is which."""
-        study, told = self.study, self._told
-        if told is None:
-            numbers = self.holdings.agreed_numbers(study.agreed)
-            return self.holdings.moments(study, numbers, len(study.agreed))
-        own = [[entry.number] for entry in told.entries]
-        return self.holdings.moments(study, own, told.n_classes)
+    def own_moments(self, totals: Totals) -> Moments:
+        """What the site adds to the second sum, if all sites have so many cells of each class."""
+        return self.holdings.moments(self.study, self._numbers, totals)
+
+    @property
+    def _numbers(self) -> list[list[int]]:
+        """The numbers of each of the site's classes."""
+        if self._told is None:
+            return self.holdings.agreed_numbers(self.study.agreed)
+        return [[entry.number] for entry in self._told.entries]
 
     def take(self, published: bytes) -> tuple[int, int] | None:
         """Which class is which, and after the second sum the model."""
-        if self.study.agreed or self._told is not None or self.done:
+        if self._told is not None and self._told.objection:
+            raise BadMessage(self._told.objection)
+        if self.study.agreed or self._told is not None:
             return super().take(published)
         pseudonym, news = self.pseudonym, MatchNews.from_bytes(published)
         assert pseudonym is not None
-        entries = read_entries(self.study, news.entries, pseudonym, news.bound_to)
-        numbers = {entry.number for entry in entries}
-        if len(numbers) < len(entries) or not numbers <= set(range(news.n_classes)):
-            raise BadMessage("the server takes two of this site's classes for one, or for none")
+        # what is wrong for everybody may be refused by everybody
         if news.n_classes > self.study.labels.classes * len(self.study.clients):
-            raise BadMessage(f"the server says that there are {news.n_classes} classes")
+            raise BadMessage(
+                f"the server says that there are {news.n_classes} classes, more than all sites "
+                f"together can have"
+            )
         self._kept = pseudonym
-        size = MatchSummation(self.study).size(self.session.participants)
-        self._told = _Told(news.n_classes, entries, digest(published), size)
+        self._told = self._read(news, pseudonym, digest(published))
+        self._object()
         return None
+
+    def _read(self, news: MatchNews, pseudonym: Pseudonym, basis: bytes) -> _Told:
+        """What the news says of the site's classes, or what is wrong with that."""
+        size = MatchSummation(self.study).size(self.session.participants)
+        try:
+            entries = read_entries(self.study, news.entries, pseudonym, news.bound_to)
+            numbers = {entry.number for entry in entries}
+            if len(numbers) < len(entries) or not numbers <= set(range(news.n_classes)):
+                raise BadMessage("the server takes two of this site's classes for one, or for none")
+        except FedhullError as problem:
+            # any classes will do for numbers that noise is added to
+            anything = [Entry(i % news.n_classes, None, 0) for i in range(len(pseudonym.labels))]
+            return _Told(news.n_classes, anything, basis, size, f"{problem}")
+        return _Told(news.n_classes, entries, basis, size)
+
+    def _object(self) -> None:
+        if self._told is not None and self._told.objection:
+            self.complaint = BadMessage(self._told.objection)
 
     @property
     def sizes(self) -> tuple[int | None, int | None]:
         """How many numbers the site sent to the first sum and to the second, as far as there was
         one and the site, which may have come late, remembers it."""
-        study, told = self.study, self._told
-        if told is None and not study.agreed:
-            return None, None
-        n_classes = len(study.agreed) if told is None else told.n_classes
-        second = MomentSummation(study, self._n_sums, n_classes).size
+        told, totals = self._told, self.session.totals
+        second = extent_of(self.study, totals).size if totals else None
         return None if told is None else told.size, second
+
+    @property
+    def n_features(self) -> int:
+        """How many features the totals are of; a site that came late knows how many at most."""
+        totals = self.session.totals
+        return extent_of(self.study, totals).features if totals else self.study.learning.features
 
     @property
     def receipt(self) -> bytes | None:

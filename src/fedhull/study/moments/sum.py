@@ -10,15 +10,19 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
+import numpy as np
 
 from fedhull.codes.field import Field
 from fedhull.codes.signed import from_elements, to_elements
 from fedhull.errors import BadMessage, InvalidInput, UnknownLabelSum
-from fedhull.learn.moments import Moments
+from fedhull.learn.extent import Extent
+from fedhull.learn.moments import MOST_CELLS, Moments
 from fedhull.protocol.keys import Randomness, digest
 from fedhull.protocol.layout import Layout, Vector
+from fedhull.protocol.summation import Totals
 from fedhull.study.classes.pseudonym import Pseudonym
 from fedhull.study.classes.slots import SlotSums, SlotTotal
+from fedhull.study.moments.holdings import extent_of
 from fedhull.study.study import Study
 
 # Moments of fewer than 2²⁸ cells lie between −2⁶⁰ and 2⁶⁰ (learn/moments.py).
@@ -48,9 +52,9 @@ class MatchSummation:
         return digest(b"match")
 
     @property
-    def most(self) -> int:
+    def most(self) -> tuple[int, ...]:
         """There is nothing to announce: everybody's vector is of one length."""
-        return 0
+        return ()
 
     @property
     def slots(self) -> SlotSums:
@@ -61,15 +65,15 @@ class MatchSummation:
         """How many numbers the slots of all participants take."""
         return sum(length for _, length in self.slots.layout(participants))
 
-    def layout(self, total: int, participants: int) -> Layout:
+    def layout(self, totals: Totals, participants: int) -> Layout:
         """Slots for all participants."""
         return Layout(self.slots.layout(participants))
 
     def open(
-        self, vector: Vector, total: int, survivors: list[str], participants: int
+        self, vector: Vector, totals: Totals, survivors: list[str], participants: int
     ) -> MatchTotal:
         """What is said of each label, if every site has used labels of one place, its own."""
-        slots = self.layout(total, participants).to_ints(vector)
+        slots = self.layout(totals, participants).to_ints(vector)
         found = self.slots.decode(slots, len(survivors), participants)
         return MatchTotal(found, survivors, self.size(participants))
 
@@ -80,25 +84,26 @@ class MatchContribution:
 
     summation: MatchSummation
     sketches: Sequence[Sequence[int]]
-    announced = 0
+    announced: Totals = ()
 
     def draw(self, place: int, randomness: Randomness) -> Pseudonym:
         """A place and labels, at random."""
         study = self.summation.study
         return Pseudonym.draw(study, place, range(len(self.sketches)), randomness)
 
-    def vector(self, drawn: Pseudonym, total: int, participants: int) -> Vector:
+    def vector(self, drawn: Pseudonym, totals: Totals, participants: int) -> Vector:
         """The site's slots."""
         sketches = dict(zip(drawn.labels, self.sketches, strict=True))
         slots = self.summation.slots.encode(drawn, sketches, participants)
-        return self.summation.layout(total, participants).vector(slots)
+        return self.summation.layout(totals, participants).vector(slots)
 
 
 @dataclass(frozen=True, repr=False)
 class MomentTotal:
-    """What the server learns from the second sum, and who is in it."""
+    """What the server learns from the second sum, how far that goes, and who is in it."""
 
     moments: Moments
+    extent: Extent
     survivors: list[str]
 
 
@@ -118,49 +123,52 @@ class MomentSummation:
         return digest(b"moments", self.n_classes.to_bytes(8, "big"), self.basis)
 
     @property
-    def most(self) -> int:
-        """There is nothing to announce: everybody's vector is of one length."""
-        return 0
+    def most(self) -> tuple[int, ...]:
+        """The cells of each class: what of it may leave depends on how many there are in all."""
+        return (MOST_CELLS // len(self.study.clients),) * self.n_classes
 
-    @property
-    def size(self) -> int:
-        """How many numbers the moments are."""
-        n_features = self.study.learning.features
-        return n_features * (n_features + 1) // 2 + self.n_classes * (n_features + 1)
-
-    def layout(self, total: int, participants: int) -> Layout:
-        """The moments, in a field wide enough for any sum."""
-        return Layout(((MOMENT_FIELD, self.size),))
+    def layout(self, totals: Totals, participants: int) -> Layout:
+        """As many numbers as may be known of so many cells, in a field wide enough for any sum."""
+        return Layout(((MOMENT_FIELD, extent_of(self.study, totals).size),))
 
     def open(
-        self, vector: Vector, total: int, survivors: list[str], participants: int
+        self, vector: Vector, totals: Totals, survivors: list[str], participants: int
     ) -> MomentTotal:
         """The totals, if cells can have them."""
-        values = from_elements(vector[0], MOMENT_FIELD)
-        moments = Moments.unpacked(values, self.study.learning.features, self.n_classes)
+        extent = extent_of(self.study, totals)
+        moments = Moments.unpacked(from_elements(vector[0], MOMENT_FIELD), extent)
         try:
-            moments.check()
+            if (moments.counts > np.array(totals)).any():
+                raise InvalidInput("there are more cells than sites have announced")
+            moments.check(extent)
         except InvalidInput as problem:
             raise UnknownLabelSum(
                 f"the sum is not one of moments, so some site has sent something else: {problem}"
             ) from None
-        return MomentTotal(moments, survivors)
+        return MomentTotal(moments, extent, survivors)
 
 
 @dataclass(frozen=True)
 class MomentContribution:
-    """A site's moments; `make` adds them up when the upload is due."""
+    """A site's cells by class; `make` adds up their moments when the upload is due, given the
+    totals of all sites. With noise on top, the sum is `spoiled`."""
 
     summation: MomentSummation
-    make: Callable[[], Moments]
-    announced = 0
+    announced: Totals
+    make: Callable[[Totals], Moments]
+    spoiled: bool = False
 
-    def draw(self, place: int, randomness: Randomness) -> None:
-        """Totals need no labels."""
+    def draw(self, place: int, randomness: Randomness) -> bytes | None:
+        """Totals need no labels; the key of the noise, if there is to be some."""
+        return randomness.token("noise in the sum") if self.spoiled else None
 
-    def vector(self, drawn: None, total: int, participants: int) -> Vector:
+    def vector(self, drawn: bytes | None, totals: Totals, participants: int) -> Vector:
         """The moments as elements of the field."""
-        return [to_elements(self.make().packed(), MOMENT_FIELD)]
+        extent = extent_of(self.summation.study, totals)
+        vector = [to_elements(self.make(totals).packed(extent), MOMENT_FIELD)]
+        if drawn is None:
+            return vector
+        return self.summation.layout(totals, participants).add_mask(vector, drawn)
 
 
 class MatchNews(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,11 +9,13 @@ import numpy as np
 from fedhull.errors import InvalidInput
 from fedhull.protocol.keys import Identity, Randomness
 from fedhull.protocol.messages import published_content
+from fedhull.study.classes.plan import Plan
 from fedhull.study.classes.task import ClassTask
 from fedhull.study.coordinator import Record
 from fedhull.study.counts import Counts
 from fedhull.study.moments.coordinator import KeptSum, MomentCoordinator, MomentOutcome
 from fedhull.study.moments.holdings import MomentHoldings, class_table, make_moments, prepare
+from fedhull.study.moments.plan import plan_moments
 from fedhull.study.moments.site import MomentSite
 
 
@@ -84,6 +86,10 @@ class MomentTask(ClassTask):
         coordinator = MomentCoordinator(self.study, found.matched)
         coordinator.take(found.total, 0.0)
         return coordinator.outcome(Record(), Counts(None, None, []))
+
+    def plan(self, holdings: MomentHoldings | None, corners: int) -> Plan:
+        """What the study would send."""
+        return plan_moments(self.study, holdings)
 
     def leaving(self, holdings: MomentHoldings) -> list[str]:
         """Which cells go into which sums, and who can read what of them."""

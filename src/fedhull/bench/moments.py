@@ -1,0 +1,52 @@
+"""Features and exact moments against the cosine and the matrix product that nobody can avoid."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fedhull.bench.timing import Bar, Measurement, best_times, peak_memory_mb
+from fedhull.disc.sampling import sample_uniform
+from fedhull.learn.features import HorocycleFeatures
+from fedhull.learn.moment_classifier import MomentClassifier
+
+RADIUS, CLASSES = 0.95, 10
+PEER = "np.cos + ΦᵀΦ"
+
+
+def bench_memory(n: int, n_features: int = 128) -> float | None:
+    """The most memory, in MB, that the process has held once the moments of n points are taken."""
+    points, labels = _points(n)
+    _fit(points, labels, n_features)
+    return peak_memory_mb()
+
+
+def bench_moments(n: int, n_features: int = 128, repeats: int = 5) -> Iterator[Measurement]:
+    """The features of n points, and their moments from points to model, in chunks; the peer takes
+    the cosine of an array of that size and multiplies the result by itself, all at once."""
+    points, labels = _points(n)
+    waves = HorocycleFeatures(n_features).fit(points[:1])
+    angles = np.random.default_rng(0).uniform(-10.0, 10.0, (n, n_features))
+
+    def peer() -> np.ndarray:
+        features = np.cos(angles)
+        return features.T @ features
+
+    # once small and unmeasured, for the compiler
+    waves.transform(points[:2])
+    features, moments, other = best_times(
+        lambda: waves.transform(points),
+        lambda: _fit(points, labels, n_features),
+        peer,
+        repeats=repeats,
+    )
+    yield Measurement("features", n, features, PEER, other, "× as long", Bar("≤", 1.5))
+    yield Measurement("moments", n, moments, PEER, other, "× as long", Bar("≤", 1.5))
+
+
+def _points(n: int) -> tuple[np.ndarray, np.ndarray]:
+    labels = np.random.default_rng(0).integers(0, CLASSES, n)
+    return sample_uniform(n, RADIUS, seed=0), labels
+
+
+def _fit(points: np.ndarray, labels: np.ndarray, n_features: int) -> MomentClassifier:
+    return MomentClassifier(n_features).fit(points, labels)

@@ -1,0 +1,121 @@
+"""The place of a class at a site: where its cells are in the disc, how far they scatter, and how
+both look after an isometry.
+
+A sketch tells classes apart, but nobody can say what it would be had the site been turned a little.
+A place can be moved: it is the middle of the cells (two numbers) and the covariance of the ways
+from there to the cells (three), which an isometry moves and turns. The middle is Huber's: ways
+longer than 1.5 count as if they were 1.5 long, and then they add up to nothing. So a few cells far
+off, of which a small class has some at one site and none at another, do not decide. Five numbers,
+fewer than a sketch has, cannot be solved for five cells, which have ten coordinates.
+
+Every number lies in [−1, 1] and leaves in the fixed point of sketches. No two sites fill one slot,
+so that a place need not be a sum over cells.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedhull.disc.centroid import centroid
+from fedhull.disc.isometry import Isometry, translation
+from fedhull.disc.maps import exp_map, log_map
+from fedhull.disc.points import as_point_rows, check_curvature
+from fedhull.errors import InvalidInput
+from fedhull.learn.centres import FARTHEST, clipped
+from fedhull.learn.horocycles import horocycle_features
+from fedhull.learn.sketch import from_fixed, sketch_waves, to_fixed
+
+LENGTH = 5
+# Cells count as no farther from the middle than this; no covariance exceeds its square.
+_WIDEST = 1.5
+_STEPS = 20
+# Cells scatter by no less than this, squared, along any axis.
+_LEAST_SCATTER = 1e-3
+# What a normal distribution looks like to five points on each axis.
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
+
+
+class Places(NamedTuple):
+    """Centres z (n,) as complex numbers of the unit disc, and covariances (n, 2, 2) along its axes,
+    in units of 1/k."""
+
+    centres: np.ndarray
+    scatter: np.ndarray
+
+    def of(self, which: np.ndarray) -> "Places":
+        """Some of them."""
+        return Places(self.centres[which], self.scatter[which])
+
+    def moved(self, f: Isometry) -> "Places":
+        """Where they are after an isometry of the unit disc that does not reflect."""
+        p, turn = complex(*f.shift), complex(*f.turn[:, 0])
+        spun = turn * self.centres
+        below = 1.0 + np.conj(p) * spun
+        # the map's derivative turns by this
+        angle = np.angle(turn) - 2.0 * np.angle(below)
+        q = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        q = np.moveaxis(q, -1, 0)
+        return Places((p + spun) / below, q @ self.scatter @ np.swapaxes(q, 1, 2))
+
+    def sketches(self, seed: int = 0) -> np.ndarray:
+        """The mean sketches (n, 8) of normally distributed cells at these places."""
+        roots = np.linalg.cholesky(self.scatter)
+        grid = np.stack(np.meshgrid(_NODES, _NODES), axis=-1).reshape(-1, 2)
+        weights = np.outer(_WEIGHTS, _WEIGHTS).ravel() / _WEIGHTS.sum() ** 2
+        away = np.einsum("nab,gb->nga", roots, grid)
+        length = np.maximum(np.hypot.reduce(away, axis=-1), 1e-300)
+        flat = np.tanh(length / 2.0) * (away[..., 0] + 1j * away[..., 1]) / length
+        c = self.centres[:, None]
+        cells = (c + flat) / (1.0 + np.conj(c) * flat)
+        points = clipped(np.column_stack((cells.real.ravel(), cells.imag.ravel())))
+        features = horocycle_features(points, sketch_waves(2, seed), 1.0)
+        return np.einsum("g,ngm->nm", weights, features.reshape(*cells.shape, -1))
+
+
+def class_place(points: ArrayLike, curvature: float = 1.0) -> np.ndarray:
+    """The place (5,) of cells (n, 2) of one class, in units of 2⁻²⁴.
+
+    >>> class_place([[0.5, 0.0], [0.5, 0.0]]) / 2**24
+    array([0.5, 0. , 0. , 0. , 0. ])
+    """
+    k = check_curvature(curvature)
+    x = as_point_rows(points)
+    if x.shape[1] != 2:
+        raise InvalidInput(f"points must have shape (n, 2): places are of the disc, got {x.shape}")
+    cells = np.sqrt(k) * clipped(x, k)
+    middle = centroid(cells)
+    for _ in range(_STEPS):
+        step = _ways(middle, cells).mean(axis=0)
+        middle = translation(middle).apply(exp_map(np.zeros(2), step / 2.0))
+    ways = _ways(middle, cells)
+    scatter = ways.T @ ways / len(ways) / _WIDEST**2
+    return to_fixed([*middle, scatter[0, 0], scatter[0, 1], scatter[1, 1]])
+
+
+def _ways(middle: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """The ways (n, 2) from a middle to cells (n, 2), as long as the distance but no longer than
+    Huber's limit."""
+    ways = 2.0 * log_map(np.zeros(2), translation(-middle).apply(cells))
+    length = np.maximum(np.hypot.reduce(ways, axis=1), 1e-300)
+    return ways * np.minimum(1.0, _WIDEST / length)[:, None]
+
+
+def slot_places(values: ArrayLike) -> Places:
+    """The places that slots (n, 5) say; what no cells can make is refused.
+
+    >>> slot_places([class_place([[0.5, 0.0], [0.5, 0.0]])]).centres
+    array([0.5+0.j])
+    """
+    table = np.asarray(values)
+    if table.ndim != 2 or table.shape[1] != LENGTH:
+        raise InvalidInput(f"values must have shape (n, {LENGTH}), got {table.shape}")
+    numbers = from_fixed(table)
+    centres = numbers[:, 0] + 1j * numbers[:, 1]
+    scatter = _WIDEST**2 * numbers[:, [2, 3, 3, 4]].reshape(-1, 2, 2)
+    least = np.linalg.eigvalsh(scatter)[:, 0]
+    fine = (np.abs(centres) <= np.tanh(FARTHEST / 2.0) + 1e-6) & (least >= -1e-5)
+    fine &= np.trace(scatter, axis1=1, axis2=2) <= _WIDEST**2 + 1e-5
+    if not fine.all():
+        raise InvalidInput(f"no cells have the place of slot {int(np.argmin(fine))}")
+    return Places(centres, scatter + (_LEAST_SCATTER + 1e-5) * np.eye(2))

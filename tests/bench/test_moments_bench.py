@@ -1,0 +1,10 @@
+"""The benchmark measures what it says; how fast things are is for the benchmark itself to tell."""
+
+from fedhull.bench.moments import bench_memory, bench_moments
+
+
+def test_features_and_moments_are_timed_against_the_same_peer():
+    features, moments = bench_moments(2000, n_features=16, repeats=1)
+    assert features.peer_seconds == moments.peer_seconds > 0
+    assert min(features.seconds, moments.seconds) > 0
+    assert bench_memory(2000, n_features=16) > 10
