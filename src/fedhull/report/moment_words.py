@@ -51,7 +51,8 @@ ONE_SITE = (
 DROPOUTS = (
     "Dropouts on the way. The server knows how many cells of each class all sites hold together. "
     "If one of them is not in the totals, the difference is how many cells of each class it holds, "
-    "exactly. The server can bring this about by ignoring a site."
+    "exactly, and fewer cells stand behind as many numbers. The server can bring this about by "
+    "ignoring a site."
 )
 DROPOUTS_OF_SKETCHES = (
     "Where no other site has the same counts, this also tells which sketches are its own."
