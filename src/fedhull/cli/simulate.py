@@ -41,6 +41,10 @@ def simulate(
     features: Annotated[
         int, typer.Option(help="How many functions moments are of, D.")
     ] = default_of("features"),
+    align: Annotated[
+        int,
+        typer.Option(help="Times that sites align themselves; -1: twice with moments, else never."),
+    ] = default_of("align"),
     method: Annotated[
         str, typer.Option(help="lorentz, poincare-svm, euclidean-svm, or one you installed.")
     ] = default_of("method"),
@@ -65,6 +69,9 @@ def simulate(
     agreed_names: Annotated[
         bool, typer.Option("--agreed-names", help="All sites use the same names.")
     ] = False,
+    site_shift: Annotated[
+        float, typer.Option(help="Move every site's cells by an isometry of this length, S.")
+    ] = Experiment.site_shift,
     trials: Annotated[int, typer.Option(help="Runs, each with its own seed.")] = Experiment.trials,
     seed: Annotated[
         int, typer.Option(help="Seed of every random choice but keys.")
@@ -126,8 +133,8 @@ def simulate(
     with progress_bar(quiet=json) as bar:
         result = run(
             x, y, clients=clients, epsilon=epsilon, radius=radius, curvature=curvature,
-            summary=summary, features=features, method=method, grouping=grouping, guard=guard,
-            min_cells=min_cells, label_code=label_code,
+            summary=summary, features=features, align=align, site_shift=site_shift,
+            method=method, grouping=grouping, guard=guard, min_cells=min_cells, label_code=label_code,
             partition=owners, agreed_names=agreed_names, switch_labels=switch_labels,
             trials=trials, seed=seed,
             test_size=test_size, split_seed=split_seed, baselines=baselines, drop=drop,

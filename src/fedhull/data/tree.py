@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedhull.disc.maps import exp_map, mobius_add
+from fedhull.disc.isometry import random_isometry
+from fedhull.disc.maps import exp_map
 from fedhull.disc.points import check_count, check_curvature, check_share
 from fedhull.disc.sampling import Seed, as_generator
 from fedhull.errors import InvalidInput
@@ -35,9 +36,10 @@ def make_tree(
     """n cells on a tree: a stem in the middle, `lineages` branches that each fork once.
 
     A cell sits at a random depth of its branch, off it by `noise` in hyperbolic distance, and moved
-    with its whole batch by up to `batch_shift`. The stem is a class of its own. With several
-    `donors`, each has a mixture of lineages of its own, drawn from a Dirichlet distribution: the
-    smaller `mixing`, the more they differ. All cells of a donor are then of one batch.
+    with its whole batch by an isometry of length `batch_shift`, which turns it a little as well.
+    The stem is a class of its own. With several `donors`, each has a mixture of lineages of its
+    own, drawn from a Dirichlet distribution: the smaller `mixing`, the more they differ. All cells
+    of a donor are then of one batch.
 
     >>> data = make_tree(100, lineages=3, seed=0)
     >>> sorted(set(data.y.tolist()))
@@ -70,9 +72,11 @@ def make_tree(
     )
     points = _at(depth, angle, k)
     points = exp_map(points, _tangent(noise * rng.standard_normal((n, 2)), points, k), k)
-    shifts = exp_map(np.zeros((batches, 2)), batch_shift * rng.uniform(-0.5, 0.5, (batches, 2)), k)
+    for number in range(batches):
+        moved = random_isometry(batch_shift, rng, k)
+        points[batch == number] = moved.apply(points[batch == number])
     names = np.array(["stem"] + [f"lineage-{i + 1}" for i in range(lineages)])
-    return Tree(mobius_add(shifts[batch], points, k), names[lineage], batch, donor)
+    return Tree(points, names[lineage], batch, donor)
 
 
 def _from_mixtures(

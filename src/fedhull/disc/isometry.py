@@ -154,6 +154,20 @@ def rotation(angle: float, curvature: float = 1.0) -> Isometry:
     return Isometry(np.zeros(2), np.array([[cos, -sin], [sin, cos]]), curvature)
 
 
+def random_isometry(length: float, rng: np.random.Generator, curvature: float = 1.0) -> Isometry:
+    """The disc moved by `length`, in units of 1/√k, in a random direction, after a turn by
+    N(0, 0.4·length) radians: how sites that are measured differently differ.
+
+    >>> f = random_isometry(0.5, np.random.default_rng(0))
+    >>> float(2 * np.arctanh(np.hypot(*f.shift)).round(6))
+    0.5
+    """
+    angle, turn = rng.uniform(0.0, 2.0 * np.pi), rng.normal(0.0, 0.4 * length)
+    radius = np.tanh(length / 2.0) / np.sqrt(curvature)
+    where = radius * np.array([np.cos(angle), np.sin(angle)])
+    return translation(where, curvature) @ rotation(turn, curvature)
+
+
 def reflection(curvature: float = 1.0, dimension: int = 2) -> Isometry:
     """The last coordinate with its sign turned round.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from fedhull.disc.hull import minimal_hull
 from fedhull.learn.classifiers import make_classifier
+from fedhull.simulation.shift import Tests
 from fedhull.study.study import Study
 
 
@@ -61,14 +62,14 @@ def alone(
     x: np.ndarray,
     y: np.ndarray,
     owner: np.ndarray,
-    test_x: np.ndarray,
-    test_y: np.ndarray,
+    tests: Tests,
 ) -> float:
-    """How well the sites would do on the common test points, each with its own points and the same
-    method, on average: what a federation has to beat."""
-    scores = []
+    """How well the sites would do on the common test points, as each would measure them, with its
+    own points and the same method, on average: what a federation has to beat."""
+    scores, test_y = [], tests.y
     for site in range(len(study.clients)):
         mine, own = x[owner == site], y[owner == site]
+        test_x = tests.shifts.at_site(tests.x, site)
         if len(np.unique(own)) == 1:
             scores.append(float(np.mean(test_y == own[0]) * 100.0))
         else:

@@ -13,6 +13,10 @@ BASELINES = (
 )  # fmt: skip
 
 
+# Sites that lie farther apart have nothing in common any more.
+_FARTHEST = 5.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
     """See `simulate` for what each setting means."""
@@ -20,6 +24,7 @@ class Experiment:
     partition: str = "iid"
     switch_labels: bool | float = False
     agreed_names: bool = False
+    site_shift: float = 0.0
     trials: int = 1
     seed: int = 0
     test_size: float = 0.15
@@ -32,6 +37,11 @@ class Experiment:
         if not 0.0 <= self.switch_labels <= 1.0:
             raise InvalidInput(
                 f"switch_labels must be a bool or a share of the sites, got {self.switch_labels!r}"
+            )
+        if not 0.0 <= self.site_shift <= _FARTHEST:
+            raise InvalidInput(
+                f"site_shift must be a distance from 0 to {_FARTHEST:g}, got {self.site_shift!r}; "
+                f"try 0.2"
             )
         check_count(self.trials, "trials")
         check_count(self.seed, "seed", least=0)

@@ -176,6 +176,10 @@ def simulate(
     strength : λ of the paper's SVMs.
     partition : "iid", "dirichlet:A", or an array (n,) that says whose each point is.
     switch_labels : every site, or a share of them, numbers its classes in an order of its own.
+    align : so many times sites align themselves to the centres of all classes; −1 is twice with
+        moments and never with hulls.
+    site_shift : every site's cells, also for testing, are moved by an isometry of its own, of this
+        length; those for testing are moved back by what their site has learned.
     agreed_names : the sites have agreed on names, and need not find out which class is which.
     trials, seed, test_size, split_seed : each trial splits the data anew, unless split_seed is set.
     baselines : also score both summaries ("FL-hulls", "FL-moments"), the same method on pooled data
@@ -211,7 +215,7 @@ def simulate(
         n_classes,
         name="simulation",
         epsilon=epsilon,
-        radius=float(np.hypot(*points.T).max() * (1 + 1e-12)) if radius is None else radius,
+        radius=_radius(points, curvature, experiment.site_shift) if radius is None else radius,
         **{name: settings[name] for name in settings.keys() & SETTINGS.keys()},
     )
     if experiment.agreed_names:
@@ -232,6 +236,14 @@ def simulate(
             for number in range(experiment.trials)
         ],
     )
+
+
+def _radius(points: np.ndarray, curvature: float, site_shift: float) -> float:
+    """The smallest radius that holds all points, wherever sites are moved to."""
+    root, largest = np.sqrt(curvature), float(np.hypot(*points.T).max() * (1 + 1e-12))
+    if site_shift == 0.0:
+        return largest
+    return float(np.tanh(np.arctanh(root * largest) + site_shift / 2.0) / root)
 
 
 def _with_room_for(study: Study, dropped: int) -> Study:

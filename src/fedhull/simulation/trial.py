@@ -16,12 +16,15 @@ from fedhull.report.testing import calibration_error, count_tests
 from fedhull.simulation.baselines import alone, on_corners, on_pooled, score
 from fedhull.simulation.experiment import Experiment
 from fedhull.simulation.federation import Dealt, Federation, federate, for_summary
+from fedhull.simulation.shift import Shifts, Tests, owners_of_tests
 from fedhull.simulation.tradeoff import sweep
 from fedhull.study.draft import site_name
 from fedhull.study.rehearsal import Rehearsal
 from fedhull.study.study import Study
 from fedhull.study.summaries import HULLS, MOMENTS
 
+# Which stream of random numbers moves sites and deals out test cells.
+_SHIFTING = 1
 # What needs a federation with this summary.
 _OF_SUMMARY = {HULLS: {"FL-hulls", "FLP", "FLE"}, MOMENTS: {"FL-moments"}}
 
@@ -94,8 +97,20 @@ def run_trial(
         random_state=experiment.split_seed_of(number),
     )
     with stage(study.learning.summary):
-        dealt = _deal_out(x[train], y[train], owner_of(train, experiment.seed + number),
-                          len(study.clients), experiment, number)  # fmt: skip
+        owner = owner_of(train, experiment.seed + number)
+        rng = np.random.default_rng([experiment.seed, number, _SHIFTING])
+        curvature = study.geometry.curvature
+        shifts = Shifts.draw(len(study.clients), experiment.site_shift, curvature, rng)
+        tester = owners_of_tests(y[train], owner, y[test], rng)
+        tests = Tests(x[test], y[test], tester, shifts)
+        dealt = _deal_out(
+            shifts.measured(x[train], owner),
+            y[train],
+            owner,
+            len(study.clients),
+            experiment,
+            number,
+        )
         study = _for_classes(study, dealt)
         holdings = dealt.holdings(study)
     with stage("protocol"):
@@ -104,14 +119,14 @@ def run_trial(
     seconds["protocol"] -= sum(learning.values())
     seconds |= learning
     report(number, "scoring")
-    trial = _measured(federation, x[test], y[test], test, seconds)
+    trial = _measured(federation, tests, test, seconds)
     if wanted := experiment.scored:
         with stage("baselines"):
-            found = _baselines(study, dealt, federation, x[test], y[test], wanted)
+            found = _baselines(study, dealt, federation, tests, wanted)
             trial.accuracy |= {name: found[name] for name in wanted if name in found}
     if experiment.tradeoff and number == 0 and study.has_bins:
         with stage("trade-off"):
-            others = sweep(federation, dealt, lambda model: score(model, x[test], y[test]))
+            others = sweep(federation, dealt, lambda model: score(model, tests.measured, tests.y))
             trial.tradeoff = sorted(
                 [trial.leakage_at(study.geometry.epsilon), *others], key=lambda row: row.epsilon
             )
@@ -136,13 +151,10 @@ def _deal_out(
 
 
 def _measured(
-    federation: Federation,
-    test_x: np.ndarray,
-    test_y: np.ndarray,
-    test: np.ndarray,
-    seconds: dict[str, float],
+    federation: Federation, tests: Tests, test: np.ndarray, seconds: dict[str, float]
 ) -> Trial:
     """What a simulation reports of a federation, apart from comparisons."""
+    test_x, test_y = tests.moved_back(federation.session.sites), tests.y
     outcome, model, in_sum = federation.outcome, federation.model, federation.in_sum
     hulls = [hull for held in in_sum for hull in getattr(held, "hulls", [])]
     return Trial(
@@ -174,17 +186,20 @@ def _baselines(
     study: Study,
     dealt: Dealt,
     federation: Federation,
-    test_x: np.ndarray,
-    test_y: np.ndarray,
+    tests: Tests,
     wanted: Collection[str],
 ) -> dict[str, float]:
     """Both summaries, the same method on pooled data and at sites alone, and the paper's."""
+    test_x, test_y = tests.measured, tests.y
     federations = {study.learning.summary: federation}
     for summary, scores in _OF_SUMMARY.items():
         if summary not in federations and scores & set(wanted):
             other = for_summary(study, summary)
             federations[summary] = federate(other, dealt, dealt.holdings(other))
-    found = {f"FL-{name}": score(made.model, test_x, test_y) for name, made in federations.items()}
+    found = {
+        f"FL-{name}": score(made.model, tests.moved_back(made.session.sites), test_y)
+        for name, made in federations.items()
+    }
     if HULLS in federations:
         corners, groups = federations[HULLS].outcome.learned.corners
         names = federations[HULLS].names
@@ -192,7 +207,7 @@ def _baselines(
         found |= on_corners(study, corners, classes, test_x, test_y, wanted)
     found |= on_pooled(study, dealt.x, dealt.y, test_x, test_y, wanted)
     if "alone" in wanted:
-        found["alone"] = alone(study, dealt.x, dealt.y, dealt.owner, test_x, test_y)
+        found["alone"] = alone(study, dealt.x, dealt.y, dealt.owner, tests)
     return found
 
 
