@@ -117,6 +117,28 @@ def test_the_tradeoff_takes_results_or_numbers(data, result):
     assert len(pl.tradeoff([0.1, 0.2], [90.0, 95.0]).lines) == 1
 
 
+@pytest.fixture(scope="module")
+def summed(data):
+    return simulate(data.x, data.y, clients=3, epsilon=0.1, summary="moments", tradeoff=True)
+
+
+def test_the_regions_of_a_classifier_of_moments_can_be_drawn(summed, result):
+    ax = pl.boundaries(summed.model, radius=summed.geometry.radius, references=True)
+    assert names(ax) == sorted(map(str, summed.model.classes_))
+    assert len(ax.collections) > len(summed.model.classes_)
+    assert "<image" not in svg(ax)
+    drawn = [text.get_text() for text in pl.tradeoff([result, summed]).texts]
+    assert drawn == ["moments", "ε = 0.1"]
+
+
+@pytest.mark.parametrize("draw", [pl.hulls, pl.bins])
+def test_a_simulation_without_hulls_gets_a_sentence(summed, draw):
+    with pytest.raises(InvalidInput, match="a simulation of moments, in which no hulls leave"):
+        draw(summed)
+    with pytest.raises(InvalidInput, match="enough, if points left"):
+        pl.tradeoff(summed)
+
+
 @pytest.mark.parametrize(
     ("draw", "sentence"),
     [

@@ -111,7 +111,7 @@ def boundaries(
 ) -> "Axes":
     """The regions of a fitted classifier within radius R, shaded where it is at least 50, 70 and
     90 percent sure, and the boundaries between them. With `references`, also the reference points
-    and the geodesics through them."""
+    and the geodesics through them, if the classifier has any."""
     from fedhull.report.disc_plot import draw_boundaries
 
     curvature = check_curvature(getattr(model, "curvature", 1.0))
@@ -191,6 +191,11 @@ def _hulls(
 ) -> tuple[list[_Hull], Quantizer | None, float]:
     """Hulls in the order of classes, and the bins they are made of, if they are."""
     if hasattr(data, "page"):
+        if not data.study.has_bins:
+            raise InvalidInput(
+                f"data is a simulation of {data.study.learning.summary}, in which no hulls leave; "
+                f"draw its boundaries(result.model), or simulate with summary='hulls'"
+            )
         page = data.page()
         quantizer = page.space.quantizer
         return [
@@ -224,13 +229,14 @@ def _tradeoff_rows(results: Any, accuracy: Any) -> list[tuple[float, float, floa
     elif hasattr(results, "page"):
         rows = [
             (row.points_sent / row.points_total, row.accuracy, 0.0, f"ε = {row.epsilon:g}")
-            for row in results.page().tradeoff
+            for row in getattr(results.page(), "tradeoff", [])
         ]
     else:
         rows = [_tradeoff_row(result) for result in results]
     if not rows:
         raise InvalidInput(
-            "results must hold at least one result; one that was made with tradeoff=True is enough"
+            "results must hold at least one result; one that was made with tradeoff=True is "
+            "enough, if points left"
         )
     return sorted(rows)
 
@@ -241,7 +247,9 @@ def _tradeoff_row(result: Any) -> tuple[float, float, float, str]:
         result.leakage["ratio"],
         score["mean"],
         score["ci95"],
-        f"ε = {result.geometry.epsilon:g}",
+        f"ε = {result.geometry.epsilon:g}"
+        if result.study.has_bins
+        else result.study.learning.summary,
     )
 
 

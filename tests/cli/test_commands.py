@@ -78,6 +78,22 @@ def test_report_makes_a_page_of_what_simulate_printed(tmp_path):
     assert "tree, 3 sites" in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.parametrize("names", [[], ["--agreed-names"]])
+def test_simulate_says_what_left_in_a_study_of_moments(tmp_path, names):
+    arguments = ["--dataset", "tree", "--clients", "4", "--features", "32", *names]
+    run = fedhull("simulate", *arguments, "--summary", "moments", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    told = " ".join(run.stdout.split())
+    assert "Leakage: no points left." in told
+    assert "totals of up to 32 features left" in told
+    assert "Totals at the server equal the sites' sums: yes" in told
+    assert ("a count and a sketch left, eight sums over at least" in told) == (not names)
+    assert ("classes matched rightly: 100.0%" in told) == (not names)
+    assert not any(word in told for word in ("corner", "hull ", " bin", "guard", "None"))
+    page = tmp_path / "fedhull-simulation" / "report.html"
+    assert '"page":"moment-simulation"' in page.read_text()
+
+
 def test_plan_reads_a_sites_own_points():
     run = fedhull("plan", "--clients", "3", "--data", "tree", "--radius", "0.99", "--json")
     assert run.returncode == 0, run.stderr

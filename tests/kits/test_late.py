@@ -68,7 +68,9 @@ def test_a_site_that_was_killed_after_its_upload_gets_its_model_later(kits, tmp_
     assert json.loads(done.stdout)["site"] == "lab-d"
     known = load_model(kits / "lab-a" / "results" / "run" / "model.json").classes_
     assert sorted(load_model(results / "model.json").classes_) == sorted(known)
-    assert (results / "report.html").exists()
+    page = (results / "report.html").read_text()
+    assert "not known to a site that came late" in page
+    assert "not in the sum" not in page
     assert not any(path.exists() for path in kept.values())
 
 

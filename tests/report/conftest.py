@@ -108,7 +108,7 @@ def summed_simulation():
 
 
 def agreeing(kits, data):
-    """The sites' kits. All studies here are over the same data, so consent says "again"."""
+    """The sites' kits. All studies here are over the same data, and consent says so."""
     return {name: agree(kits, name, data, again=True) for name in NAMES}
 
 

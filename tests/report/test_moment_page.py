@@ -3,14 +3,17 @@ no more than the threat model does."""
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 from browser import Opened
+from typer.testing import CliRunner
 
 from fedhull import make_tree, simulate
+from fedhull.cli.app import app
 from fedhull.errors import InvalidInput
 from fedhull.report import moment_words as words
 from fedhull.report.html import render
@@ -123,6 +126,15 @@ def test_the_steps_are_six_or_four_where_names_are_agreed(summed, summed_by_name
     assert by_name == ["Names are agreed", *told[3:]]
 
 
+def test_a_model_that_is_learned_again_from_the_totals_has_the_same_page(summed, tmp_path):
+    shutil.copytree(summed["server"].parents[1], tmp_path / "server")
+    kit = tmp_path / "server"
+    run = CliRunner().invoke(app, ["learn", str(kit / "results" / "run")])
+    assert run.exit_code == 0, run.output
+    first, second = page_of(summed["server"]), page_of(kit / "results" / "run-learned-1")
+    assert (second.moments, second.found) == (first.moments, first.found)
+
+
 # Dropouts between the sums
 
 
@@ -148,7 +160,6 @@ def test_who_drops_out_between_the_sums_tells_its_counts_as_the_threat_model_say
 
 def test_of_a_study_that_all_stay_in_that_is_not_said(summed):
     page = page_of(summed["server"])
-    assert words.n_left_between(page) == 0
     assert words.SEEN_IF_ONE_LEFT not in words.seen(page)
     assert words.SEEN_IF_ONE_VANISHED not in words.seen(page)
     assert words.SMALL_COHORT not in words.unprotected(page)
@@ -163,6 +174,7 @@ def test_of_a_study_that_all_stay_in_that_is_not_said(summed):
         *words.SEEN,
         words.SLOTS.format(threshold="t"),
         words.TOTALS.format(threshold="t"),
+        words.COUNTS,
         words.SEEN_IF_ONE_LEFT,
         words.SEEN_IF_ONE_VANISHED,
     ],
@@ -188,29 +200,39 @@ def test_what_the_server_does_not_see_is_a_no_in_the_threat_model(row):
 def test_what_is_not_protected_is_said_as_strongly_as_in_the_threat_model():
     plain = re.sub(r"\s+", " ", OF_MOMENTS.replace("*", ""))
     for claim in (
-        words.TOTALS_THEMSELVES, words.FEW_CELLS, words.SKETCHES, words.BETWEEN, words.AGREED,
-        words.SMALL_COHORT, words.OWN_RESULT.replace("This page and result.json", "They"),
+        words.TOTALS_THEMSELVES, words.ONE_SITE, words.AGREED, words.SMALL_COHORT,
+        words.DROPOUTS_OF_SKETCHES, words.OWN_RESULT.replace("This page and result.json", "They"),
     ):  # fmt: skip
         for sentence in claim.rstrip(".").split(". "):
             assert sentence in plain
+    for sentence in words.DROPOUTS.split(". "):
+        assert sentence.rstrip(".") in plain
+
+
+def test_what_can_be_solved_for_is_said_in_the_threat_models_sentences():
+    quoted = re.findall(r"^> (.*)$", THREAT_MODEL.split("what can be solved for\n")[1], re.M)
+    assert f"{words.OF_SKETCHES} {words.OF_TOTALS} This is not differential privacy." == (
+        " ".join(quoted)
+    )
 
 
 def test_that_no_position_left_is_not_said_where_numbers_may_give_it_away(summed, summed_by_name):
     page = page_of(summed["server"])
     assert "No cell's position left." in words.lead(page)
-    for facts in (
-        {"fewest": 4},  # eight numbers for eight coordinates
-        {"cells": [16, *page.moments.cells[1:]]},  # 32 features of 16 cells
-    ):
-        risky = msgspec.structs.replace(page.moments, **facts)
-        assert "position" not in words.lead(msgspec.structs.replace(page, moments=risky))
-    # a site cannot know how many cells the totals of an agreed class have
-    assert "position" not in words.lead(page_of(summed_by_name["lab-a"]))
+    assert words.OF_SKETCHES in words.unprotected(page)
+    # eight numbers for eight coordinates
+    facts = msgspec.structs.replace(page.moments, fewest=4)
+    risky = msgspec.structs.replace(page, moments=facts)
+    assert "position" not in words.lead(risky)
+    assert words.FEW_IN_A_SKETCH in words.unprotected(risky)
+    # without sketches, totals alone always hold fewer numbers than their cells have coordinates
+    assert "No cell's position left." in words.lead(page_of(summed_by_name["lab-a"]))
 
 
 def test_pages_of_agreed_names_say_nothing_of_sketches(summed_by_name):
     for who in PARTICIPANTS:
         page = page_of(summed_by_name[who])
+        assert words.OF_TOTALS in words.unprotected(page)
         said = " ".join([*words.seen(page), *words.hidden(page), *words.unprotected(page)])
         assert "sketch" not in said
         assert words.AGREED in words.unprotected(page)

@@ -159,6 +159,50 @@ def save_simulation(numbers: dict[str, Any], folder: Path) -> Path:
     return write_report(folder)
 
 
+def _hulls_left(numbers: dict[str, Any]) -> list[str]:
+    """What left where sites send hulls."""
+    leakage = numbers["leakage"]
+    return [
+        f"Leakage: {leakage['points_sent']:.0f} of {leakage['points_total']:.0f} points "
+        f"({leakage['ratio']:.1%}) left, as bins; the largest hull has {leakage['max_hull']} "
+        f"corners. The guard kept {leakage['points_guarded']:.0f} points out, and "
+        f"{leakage['classes_withheld']:.1f} classes were withheld.",
+        _disclosed(leakage),
+        f"Bytes up per site: {numbers['bytes_up_per_client']:,} (label code "
+        f"{numbers['label_code']}, field of {numbers['field_bits']} bits, "
+        f"{numbers['bins']:,} bins).",
+        f"Hulls at the server equal the sites': {_yes(numbers['decoded_exactly'])}; in the right "
+        f"class: {numbers['grouping_correct']:.1%}.",
+    ]
+
+
+def _moments_left(numbers: dict[str, Any]) -> list[str]:
+    """What left where sites send moments."""
+    leakage, settings = numbers["leakage"], numbers["settings"]
+    smallest, features = leakage["smallest_group"], settings["features"]
+    agreed = settings["agreed_names"]
+    sketches = (
+        "Names were agreed, so nothing was sent to match classes by."
+        if agreed
+        else f"For each class of each site a count and a sketch left, eight sums over at least "
+        f"{smallest} cells."
+    )
+    return [
+        f"Leakage: no points left. {sketches}",
+        f"For all sites together, totals of up to {features} features left, by class, and of their "
+        f"products. {leakage['classes_withheld']:.1f} classes were withheld."
+        + (f" The smallest class has {smallest} cells in all." if agreed else ""),
+        f"Bytes up per site: {numbers['bytes_up_per_client']:,} (field of "
+        f"{numbers['field_bits']} bits).",
+        f"Totals at the server equal the sites' sums: {_yes(numbers['decoded_exactly'])}"
+        + ("." if agreed else f"; classes matched rightly: {numbers['grouping_correct']:.1%}."),
+    ]
+
+
+def _yes(right: bool) -> str:
+    return "yes" if right else "NO"
+
+
 def _disclosed(leakage: dict[str, Any]) -> str:
     """What stands behind each point that left."""
     if leakage["cells_exposed"] == 0:
@@ -184,20 +228,12 @@ def print_simulation(numbers: dict[str, Any]) -> None:
             str(len(score["trials"])),
         )
     out.print(table)
-    leakage = numbers["leakage"]
     dropped = f" {numbers['dropped']} dropped out." if numbers["dropped"] else ""
+    left = _moments_left if numbers["bins"] is None else _hulls_left
+    seconds = (f"{stage} {seconds:.2f}" for stage, seconds in numbers["seconds"].items())
     out.print(
-        f"Sites: {numbers['survivors']} in the sum.{dropped}\n"
-        f"Leakage: {leakage['points_sent']:.0f} of {leakage['points_total']:.0f} points "
-        f"({leakage['ratio']:.1%}) left, as bins; the largest hull has {leakage['max_hull']} "
-        f"corners. The guard kept {leakage['points_guarded']:.0f} points out, and "
-        f"{leakage['classes_withheld']:.1f} classes were withheld.\n"
-        f"{_disclosed(leakage)}\n"
-        f"Bytes up per site: {numbers['bytes_up_per_client']:,} (label code "
-        f"{numbers['label_code']}, field of {numbers['field_bits']} bits, "
-        f"{numbers['bins']:,} bins).\n"
-        f"Hulls at the server equal the sites': {'yes' if numbers['decoded_exactly'] else 'NO'}; "
-        f"in the right class: {numbers['grouping_correct']:.1%}.\n"
-        "Seconds: "
-        + ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in numbers["seconds"].items()),
+        f"Sites: {numbers['survivors']} in the sum.{dropped}",
+        *left(numbers),
+        f"Seconds: {', '.join(seconds)}",
+        sep="\n",
     )

@@ -33,6 +33,9 @@ from fedhull.learn.slots import match_evidence, match_slots
 _TEMPLATES = 3
 _MOST_TURNS, _SWEEPS = 6, 2
 _NOWHERE = 1e5
+# Other starts are tried if sites as they are leave more than this share of matches in doubt: slots
+# of sites that were moved far rarely look as if they went together well.
+_CLEAR = 0.05
 # That sites were moved is believed if there is so much more evidence for it. Where nothing was
 # moved the best isometries gained at most 1 on data sets that were tried, and where sites were
 # moved by 0.2 at least 40.
@@ -98,9 +101,10 @@ def match_moved_slots(
     slots = _Slots(values, n, np.unique(names, return_inverse=True)[1], n_classes)
     still = [translation(np.zeros(2))] * slots.n_owners
     unmoved = _matched(slots, still)
-    starts = [_aligned(slots, unmoved[1].groups, still)]
-    starts += [_onto(slots, owner) for owner in _largest(slots)]
-    best = max((_settled(slots, start) for start in starts), key=lambda end: end[0])
+    ends = [_settled(slots, _aligned(slots, unmoved[1].groups, still))]
+    if max(ends[0][1].doubtful.mean(), unmoved[1].doubtful.mean()) > _CLEAR:
+        ends += [_settled(slots, _onto(slots, owner)) for owner in _largest(slots)]
+    best = max(ends, key=lambda end: end[0])
     if best[0] < unmoved[0] + _BELIEVED:
         best = unmoved
     for _ in range(_SWEEPS if best is not unmoved else 0):

@@ -13,7 +13,14 @@ from fedhull.report.moment_content import (
     MomentFacts,
     MomentSitePage,
 )
-from fedhull.report.parts import SERVER_CHECKS, SITE_CHECKS, passed, site_line, site_lines
+from fedhull.report.parts import (
+    CAME_LATE,
+    SERVER_CHECKS,
+    SITE_CHECKS,
+    passed,
+    site_line,
+    site_lines,
+)
 from fedhull.study.classes.match_sum import MatchSummation
 from fedhull.study.coordinator import Record
 from fedhull.study.moments.coordinator import MomentOutcome
@@ -55,6 +62,7 @@ def moment_site_page(site: MomentSite, bytes_up: int, bytes_down: int) -> Moment
             study,
             MaskedSum(numbers=first, bits=_match_bits(study), sites=None),
             MaskedSum(numbers=second, bits=MOMENT_FIELD.bits, sites=len(survivors) or None),
+            features=site.n_features,
             fewest=None if study.agreed else site.holdings.smallest_group,
         ),
         sites=_site_lines(study, survivors, None),
@@ -81,6 +89,7 @@ def moment_outcome_parts(outcome: MomentOutcome) -> dict[str, Any]:
                 bits=MOMENT_FIELD.bits,
                 sites=len(survivors),
             ),
+            features=outcome.extent.features,
             cells=outcome.cells_of_classes,
             fewest=int(behind.min()),
         )
@@ -92,6 +101,7 @@ def _moment_parts(
     study: Study,
     match: MaskedSum,
     learn: MaskedSum,
+    features: int,
     cells: list[int] | None = None,
     fewest: int | None = None,
 ) -> dict[str, Any]:
@@ -101,7 +111,7 @@ def _moment_parts(
         "space": Disc(radius=geometry.radius or None, curvature=geometry.curvature),
         "parameters": {
             "summary": "moments",
-            "features": f"{learning.features:,}",
+            "features": f"at most {learning.features:,}",
             "curvature": f"−{geometry.curvature:g}",
             "classes": f"{study.n_classes or 'as many as are found'}",
             "fewest cells of a class": f"{study.disclosure.min_cells:,}",
@@ -110,7 +120,7 @@ def _moment_parts(
             "threshold": f"{study.threshold} of {len(study.clients)} sites",
         },
         "moments": MomentFacts(
-            features=learning.features,
+            features=features,
             match=None if study.agreed else match,
             learn=learn,
             cells=cells,
@@ -135,14 +145,13 @@ def _site_lines(
         return site_lines(study, survivors, record)
     failures = {} if record is None else record.failures
     if matched is None:
-        second = dict.fromkeys(survivors, "in the second sum")
-        return [
-            site_line(name, second.get(name, "not in the second sum"), name in survivors)
-            for name in sorted(study.clients)
-        ]
-    fates = dict.fromkeys(matched, "in the first sum only")
-    fates |= dict.fromkeys(survivors, "in both sums")
+        fates = dict.fromkeys(survivors, "in the second sum")
+        out = "not in the second sum" if survivors else CAME_LATE
+    else:
+        fates = dict.fromkeys(matched, "in the first sum only")
+        fates |= dict.fromkeys(survivors, "in both sums")
+        out = "in neither sum"
     return [
-        site_line(name, fates.get(name, "in neither sum"), name in survivors, failures.get(name))
+        site_line(name, fates.get(name, out), name in survivors, failures.get(name))
         for name in sorted(study.clients)
     ]

@@ -28,17 +28,16 @@ TOTALS = (
     "product of two features, and for every class the number of its cells and the total of every "
     "feature"
 )
-SEEN_IF_ONE_LEFT = (
-    "of a site that drops out between the sums: how many cells of each class it holds"
-)
+COUNTS = "how many cells each class has, over all sites together"
+SEEN_IF_ONE_LEFT = "of a site that drops out on the way: how many cells of each class it holds"
 SEEN_IF_ONE_VANISHED = class_words.VANISHED
 HIDDEN = (
     class_words.UPLOAD,
     "products of features, summed over the cells of one site",
     "features, summed over one site's cells of a class that other sites have as well",
 )
-HIDDEN_OF_SLOTS = "whose a count and a sketch are, unless that site drops out between the sums"
-HIDDEN_CLASSES = "which classes a named site holds, unless it drops out between the sums"
+HIDDEN_OF_SLOTS = "whose a count and a sketch are, unless that site drops out on the way"
+HIDDEN_CLASSES = "which classes a named site holds, unless it drops out on the way"
 HIDDEN_ACCURACY = class_words.ACCURACY_OF_ONE
 HIDDEN_IF_ONE_VANISHED = class_words.UPLOAD_OF_VANISHED
 # Sentences of "What is not protected", in the same place.
@@ -46,23 +45,36 @@ TOTALS_THEMSELVES = (
     "The totals themselves. They say how the cells of each class lie in the disc, over all sites "
     "together. This is not differential privacy."
 )
-FEW_CELLS = (
-    "Small classes. The totals of a class with fewer than half as many cells as there are features "
-    "are more numbers than these cells have coordinates, and may be solved for them. A class that "
-    "only one site has is that site's alone."
+ONE_SITE = (
+    "Classes of one site. The totals of a class that only one site has are that site's alone."
 )
-SKETCHES = (
-    "Counts and sketches. They say, roughly, where the cells of each class of an unnamed site lie."
+DROPOUTS = (
+    "Dropouts on the way. The server knows how many cells of each class all sites hold together. "
+    "If one of them is not in the totals, the difference is how many cells of each class it holds, "
+    "exactly, and fewer cells stand behind as many numbers. The server can bring this about by "
+    "ignoring a site."
 )
-BETWEEN = (
-    "Dropouts between the sums. If one site is in the first sum and not in the second, the "
-    "difference of the counts is how many cells of each class it holds, exactly. Where no other "
-    "site has the same counts, this also tells which sketches are its own. The server can bring "
-    "this about by ignoring a site."
+DROPOUTS_OF_SKETCHES = (
+    "Where no other site has the same counts, this also tells which sketches are its own."
 )
 AGREED = (
-    "Classes that are rare everywhere. Where names are agreed, the server opens the totals of "
-    "every class, however few cells it has. Only the model leaves out those below the minimum."
+    "Rare classes. Where names are agreed, all learn how many cells every class has, also one with "
+    "fewer than the minimum, of which nothing else leaves."
+)
+# What stands at the head of "Sketches and totals: what can be solved for", in the same place.
+OF_SKETCHES = (
+    "From the eight numbers that leave for a class of five or more cells, its cells cannot be "
+    "calculated; the numbers show roughly where the cells lie, and more to somebody who knows most "
+    "of these cells already or has a short list of candidates."
+)
+OF_TOTALS = (
+    "Totals over all sites always hold fewer numbers than the cells behind them have coordinates; "
+    "somebody who knew beforehand roughly where each cell lies could still place a few of them, up "
+    "to one in ten, precisely."
+)
+FEW_IN_A_SKETCH = (
+    "Small sketches. Sketches of four cells or fewer left, whose eight numbers are as many as the "
+    "cells have coordinates."
 )
 SMALL_COHORT = (
     "Small cohorts. With two sites in a sum, the server and one of them together have the other's "
@@ -97,13 +109,14 @@ def lead(page: AnyMomentPage) -> str:
 
 
 def no_position(page: AnyMomentPage) -> str:
-    """That no cell's position left. Not said where something that left is known to have as many
-    numbers as its cells have coordinates, so that it may say where they are: a sketch of four
-    cells, or totals of fewer than half as many as there are features."""
-    facts = page.moments
-    sketched = facts.fewest is not None and 2 * facts.fewest > SKETCH_LENGTH
-    summed = facts.cells is None or 2 * min(facts.cells) > facts.features
-    return " No cell's position left." if sketched and summed else ""
+    """That no cell's position left. Totals always hold fewer numbers than their cells have
+    coordinates; sketches do if they are of five cells or more."""
+    return " No cell's position left." if _sketches_are_safe(page) else ""
+
+
+def _sketches_are_safe(page: AnyMomentPage) -> bool:
+    fewest = page.moments.fewest
+    return page.agreed or (fewest is not None and 2 * fewest > SKETCH_LENGTH)
 
 
 def figures(page: AnyMomentPage) -> list[Figure]:
@@ -117,11 +130,9 @@ def figures(page: AnyMomentPage) -> list[Figure]:
 def seen(page: AnyMomentPage) -> list[str]:
     """What the server could see."""
     slots = [] if page.agreed else [SLOTS]
-    lines = [*SEEN, *(row.format(threshold=page.threshold) for row in (*slots, TOTALS))]
-    if n_left_between(page):
-        lines.append(SEEN_IF_ONE_LEFT)
+    lines = [*SEEN, *(row.format(threshold=page.threshold) for row in (*slots, TOTALS)), COUNTS]
     if page.n_gone:
-        lines.append(SEEN_IF_ONE_VANISHED)
+        lines += [SEEN_IF_ONE_LEFT, SEEN_IF_ONE_VANISHED]
     return lines + class_words.accuracy_seen(page)
 
 
@@ -135,11 +146,13 @@ def hidden(page: AnyMomentPage) -> list[str]:
 def unprotected(page: AnyMomentPage) -> list[str]:
     """What nobody should take to be protected."""
     own = [OWN_RESULT] if isinstance(page, MomentSitePage) else []
-    names = [AGREED] if page.agreed else [SKETCHES, BETWEEN]
+    sketches = OF_SKETCHES if _sketches_are_safe(page) else FEW_IN_A_SKETCH
+    solved = [OF_TOTALS] if page.agreed else [sketches, OF_TOTALS]
+    names = [DROPOUTS, AGREED] if page.agreed else [f"{DROPOUTS} {DROPOUTS_OF_SKETCHES}"]
     cohort = [SMALL_COHORT] if page.n_in_sum == 2 else []
     always = [class_words.SESSIONS, class_words.NOT_AUDITED]
     collusion = class_words.collusion(page)
-    return [*own, TOTALS_THEMSELVES, FEW_CELLS, *names, collusion, *cohort, *always]
+    return [*own, TOTALS_THEMSELVES, *solved, ONE_SITE, *names, collusion, *cohort, *always]
 
 
 def held(page: AnyMomentPage) -> dict[str, Any] | None:
@@ -154,14 +167,6 @@ def held(page: AnyMomentPage) -> dict[str, Any] | None:
             for site in page.sites
         ],
     }
-
-
-def n_left_between(page: AnyMomentPage) -> int:
-    """How many sites are in the first sum and not in the second, as far as the page knows."""
-    match, learn = page.moments.match, page.moments.learn
-    if match is None or match.sites is None or learn.sites is None:
-        return 0
-    return match.sites - learn.sites
 
 
 def _cells(page: AnyMomentPage) -> Figure:

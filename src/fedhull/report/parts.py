@@ -20,6 +20,9 @@ SITE_CHECKS = (
     "Shares were given only against enough signatures that agree with this site's own view",
 )
 
+# What a site that fetched its result after the session says of all sites.
+CAME_LATE = "not known to a site that came late"
+
 
 def agreement_parts(study: Agreement) -> dict[str, Any]:
     """Which study it is, and when and by what the page was made."""
@@ -37,10 +40,11 @@ def site_lines(
 ) -> list[SiteLine]:
     """Each site on the roster, and what became of it; the coordinator's record says why."""
     failures = {} if record is None else record.failures
+    out = "not in the sum" if survivors else CAME_LATE
     return [
         site_line(
             name,
-            "in the sum" if name in survivors else "not in the sum",
+            "in the sum" if name in survivors else out,
             name in survivors,
             failures.get(name),
         )

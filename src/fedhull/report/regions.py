@@ -35,14 +35,17 @@ def shown_model(model: Any, curvature: float) -> dict[str, Any]:
 
 
 def _with_waves(content: dict[str, Any]) -> dict[str, Any]:
-    """Features spelled out, so that the script need not draw them from their seed."""
+    """Features spelled out, so that the script need not draw them from their seed; those that have
+    no weight are left out."""
     scales, seed = tuple(content["scales"]), content["seed"]
     drawn = draw_horocycles(len(content["coef"]), content["dimension"], scales, seed)
+    coef = np.array(content["coef"])
+    used = np.flatnonzero(np.abs(coef).sum(axis=1))
     return {
         "kind": content["kind"],
         "classes": content["classes"],
-        "coef": content["coef"],
-        "directions": drawn.directions.tolist(),
-        "frequencies": drawn.frequencies.tolist(),
-        "phases": drawn.phases.tolist(),
+        "coef": coef[used].tolist(),
+        "directions": drawn.directions[used].tolist(),
+        "frequencies": drawn.frequencies[used].tolist(),
+        "phases": drawn.phases[used].tolist(),
     }

@@ -81,10 +81,13 @@ def _sent(page: SitePage) -> str:
 
 def _summed(page: MomentSitePage) -> str:
     features = page.moments.features
-    sketch = "" if page.agreed else "a count and a sketch of eight numbers, and "
+    sketch = (
+        "" if page.agreed else "a count and a sketch of eight numbers left, without its name, and "
+    )
     return (
-        f"Of each class left {sketch}sums of {features:,} features over its cells, which only "
-        f"their total over all sites shows.{no_position(page)}"
+        f"For each class, {sketch}sums of {features:,} features over its cells"
+        f"{' left' if page.agreed else ''}, which can be read only as part of the total over all "
+        f"sites.{no_position(page)}"
     )
 
 

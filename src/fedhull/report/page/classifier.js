@@ -62,7 +62,7 @@ function moments({ coef, directions, frequencies, phases }) {
 
 /** What MomentClassifier.predict_proba makes of a score, as a logit: shares are scores that are cut off
     from below and raised to a power. Below the cut, a slope too small to matter keeps the order. */
-function logitOfScore(score, least = 0.001, power = 1) {
+function logitOfScore(score, least = 0.005, power = 1.5) {
   return power * (score > least ? Math.log(score) : Math.log(least) + 1e-9 * (score - least));
 }
 

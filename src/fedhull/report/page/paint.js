@@ -205,7 +205,7 @@ function paintPoints({ context, view, show }, { xy, columns }, classes, coarse) 
 
 const MOST_LOGITS = 1_500_000;
 // cosines take longer: about 20 ms while something moves, 150 ms when it has come to rest
-const MOST_WAVES = 4_500_000, MOST_WAVES_MOVING = 500_000;
+const MOST_WAVES = 4_500_000, MOST_WAVES_MOVING = 300_000;
 const RIM = 0.99999;
 const shades = document.createElement("canvas");
 

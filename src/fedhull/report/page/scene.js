@@ -23,7 +23,7 @@ export function makeScene(content) {
     points: content.points ? ownPoints(content.points, grid.root) : null,
     anchors: hulls.length
       ? classes.map((_, column) => anchor(hulls.filter((hull) => hull.column === column)))
-      : seen.regions.map(amid),
+      : innermost(seen.best, classifier.size, grid.radius),
   };
 }
 
@@ -41,34 +41,42 @@ function anchor(hulls) {
   return [0, 1].map((axis) => corners.reduce((sum, corner) => sum + corner[axis], 0) / corners.length);
 }
 
-/** The point of a region nearest to its middle, which may lie outside. */
-function amid(points) {
-  if (!points.length) return null;
-  const middle = [0, 1].map((axis) => points.reduce((sum, point) => sum + point[axis], 0) / points.length);
-  const away = ([x, y]) => Math.hypot(x - middle[0], y - middle[1]);
-  return points.reduce((nearest, point) => (away(point) < away(nearest) ? point : nearest));
+const SURVEYED = 120;
+
+/** The class at each point of a grid, −1 beyond the radius, and which classes touch somewhere: boundaries
+    between the others decide nothing. */
+function survey(classifier, radius) {
+  const out = new Float64Array(classifier.size), touching = new Set();
+  const best = new Int16Array(SURVEYED * SURVEYED).fill(-1);
+  for (let i = 0, node = 0; i < SURVEYED; i++) {
+    for (let j = 0; j < SURVEYED; j++, node++) {
+      const [x, y] = surveyed(node, radius);
+      if (x * x + y * y >= radius * radius) continue;
+      classifier.logits(x, y, out);
+      const top = best[node] = out.indexOf(Math.max(...out));
+      for (const other of [j ? best[node - 1] : -1, i ? best[node - SURVEYED] : -1]) {
+        if (other >= 0 && other !== top) touching.add(`${Math.min(top, other)},${Math.max(top, other)}`);
+      }
+    }
+  }
+  return { best, touching };
 }
 
-/** Points of a grid, by class, and which classes touch somewhere: boundaries between the others decide
-    nothing. */
-function survey(classifier, radius, cells = 120) {
-  const out = new Float64Array(classifier.size), touching = new Set();
-  const regions = Array.from({ length: classifier.size }, () => []);
-  let above = [];
-  for (let i = 0; i < cells; i++) {
-    const row = [];
-    for (let j = 0; j < cells; j++) {
-      const x = (2 * (j + 0.5) / cells - 1) * radius, y = (2 * (i + 0.5) / cells - 1) * radius;
-      if (x * x + y * y >= radius * radius) { row.push(-1); continue; }
-      classifier.logits(x, y, out);
-      const best = out.indexOf(Math.max(...out));
-      for (const other of [row[j - 1], above[j]]) {
-        if (other >= 0 && other !== best) touching.add(`${Math.min(best, other)},${Math.max(best, other)}`);
-      }
-      row.push(best);
-      regions[best].push([x, y]);
+const surveyed = (node, radius) =>
+  [node % SURVEYED, Math.floor(node / SURVEYED)].map((n) => (2 * (n + 0.5) / SURVEYED - 1) * radius);
+
+/** For each class the point that is farthest from all others: wave after wave, regions are eaten up from
+    their edges, and what is reached last is innermost. */
+function innermost(best, size, radius) {
+  const last = new Array(size).fill(null), reached = new Uint8Array(best.length);
+  const around = (node) => [node - 1, node + 1, node - SURVEYED, node + SURVEYED];
+  let wave = [...best.keys()].filter((node) => around(node).some((next) => best[next] !== best[node]));
+  while (wave.length) {
+    for (const node of wave) {
+      reached[node] = 1;
+      if (best[node] >= 0) last[best[node]] = node;
     }
-    above = row;
+    wave = [...new Set(wave.flatMap(around))].filter((node) => reached[node] === 0);
   }
-  return { touching, regions };
+  return last.map((node) => (node === null ? null : surveyed(node, radius)));
 }

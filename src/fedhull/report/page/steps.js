@@ -122,20 +122,20 @@ const MOST_ROWS = 5;
 /** Rows of noise that add up to something: an illustration, the masks themselves are nobody's to see. */
 function maskedSums(scene, { sites, sums }) {
   const names = sites.filter((site) => site.taking_part).slice(0, MOST_ROWS).map((site) => site.name);
-  const modulus = `modulo ${grouped(sums.modulus)}; the shades are made up`;
+  const numbers = sums.n_sums === null ? "Numbers" : `${thousands(sums.n_sums)} numbers`;
   return noiseAbove("Masked sums of the sites add up to the sum", names, "the sum",
-    sums.n_sums === null ? `Numbers ${modulus}` : `${thousands(sums.n_sums)} numbers ${modulus}`);
+    `${numbers} modulo ${grouped(sums.modulus)}`);
 }
 
 /** Sealed entries, of which a site can open its own: an illustration as well. */
 function sealedEntries(scene, { sites, name }) {
   const n = Math.min(MOST_ROWS, sites.filter((site) => site.taking_part).length), others = name === undefined ? n : n - 1;
   return noiseAbove("Each entry opens for one site only", Array.from({ length: others }, () => "sealed"),
-    name === undefined ? null : "yours", "Each opens for its owner only; the shades are made up");
+    name === undefined ? null : "yours", "Each opens for its owner only");
 }
 
 function noiseAbove(label, names, last, caption) {
-  const cells = 13, width = 18, row = 34, left = 96, height = (names.length + 2) * row + 8;
+  const cells = 13, width = 18, row = 34, left = 96, height = (names.length + 2) * row + 22;
   const draw = svg("svg", { viewBox: `0 0 ${SIDE} ${height}`, role: "img", "aria-label": label });
   let state = 7;
   const noise = () => { state = (state * 48271) % 2147483647; return state / 2147483647; };
@@ -155,7 +155,8 @@ function noiseAbove(label, names, last, caption) {
     draw.append(svg("line", { x1: 0, x2: left + cells * (width + 1), y1: y - 5, y2: y - 5, class: "rule" }));
     line(last, y, "clear");
   }
-  draw.append(svg("text", { x: 0, y: below + row - 12, class: "label small" }, caption));
+  [caption, "The shades are made up"].forEach((words, i) =>
+    draw.append(svg("text", { x: 0, y: below + row - 12 + 16 * i, class: "label small" }, words)));
   return draw;
 }
 

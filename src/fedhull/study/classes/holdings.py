@@ -228,7 +228,7 @@ def too_few(study: Study, members: np.ndarray, donors: np.ndarray | None, cells:
     where donors are known, cells of enough of them."""
     rules, n = study.disclosure, int(members.sum())
     if n < cells:
-        return f"has {n} cells, fewer than {cells}"
+        return f"has {n} {'cell' if n == 1 else 'cells'}, fewer than {cells}"
     if donors is not None and len(set(donors[members].tolist())) < rules.min_donors:
         return f"has cells of fewer than {rules.min_donors} donors"
     return ""

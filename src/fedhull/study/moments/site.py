@@ -32,6 +32,12 @@ class MomentSite(ClassSite):
         last = extent_of(self.study, totals).size if totals else None
         return before[0] if before else None, last
 
+    @property
+    def n_features(self) -> int:
+        """How many features the totals are of; a site that came late knows how many at most."""
+        totals = self.session.totals
+        return extent_of(self.study, totals).features if totals else self.study.learning.features
+
     def result(self) -> dict[str, Any]:
         """Plain numbers and words."""
         held = self.holdings
