@@ -7,20 +7,24 @@ import msgspec
 import numpy as np
 import pytest
 
-from fedhull import Cells, load_embedder, load_model
+from fedhull import Cells, MomentClassifier, load_embedder, load_model
 from fedhull.engines.files.engine import Steps
 from fedhull.engines.files.mail import unwrap
 from fedhull.errors import InvalidInput
 from fedhull.kits import consent
 from fedhull.kits.audit import AuditLog
+from fedhull.kits.checked import read_checked
 from fedhull.kits.journal import Journal
 from fedhull.kits.results import write_report
 from fedhull.protocol import messages as m
 from fedhull.protocol.drive import STEPS
-from fedhull.protocol.keys import VERSION
+from fedhull.protocol.keys import VERSION, Identity
 from fedhull.protocol.messages import decode_signed, decode_to_client
 from fedhull.study.hulls.holdings import HullHoldings
+from fedhull.study.moments.holdings import MomentHoldings
+from fedhull.study.moments.site import MomentSite
 from fedhull.study.study import EncoderStudy, Study, study_from_toml
+from fedhull.study.task import task_of
 
 FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("version-*"))
 # Studies, messages and kits are of one version; models, encoders and results stay readable.
@@ -39,8 +43,21 @@ REQUESTS = [
 REPLIES = [m.Advertise, m.Share, m.Announce, m.Upload, m.Confirm, m.Unmask, m.Answer]
 
 every = pytest.mark.parametrize("version", FIXTURES, ids=lambda folder: folder.name)
+since_moments = pytest.mark.parametrize(
+    "version",
+    [folder for folder in FIXTURES if folder.name != "version-1"],
+    ids=lambda folder: folder.name,
+)
 current = pytest.mark.parametrize("version", CURRENT, ids=lambda folder: folder.name)
 older = pytest.mark.parametrize("version", OLDER, ids=lambda folder: folder.name)
+
+
+IDENTITY = Identity.generate()
+
+
+def study_with_a_key(study):
+    """The study, with a key for lab-a that the tests have."""
+    return msgspec.structs.replace(study, clients=study.clients | {"lab-a": IDENTITY.public})
 
 
 def hull_study(version) -> Study:
@@ -51,9 +68,47 @@ def hull_study(version) -> Study:
 def test_studies(version):
     result = json.loads((version / "result-coordinator.json").read_text())
     assert hull_study(version).hash.hex() == result["study_hash"]
+    moments = study_from_toml((version / "study-moments.toml").read_text())
+    result = json.loads((version / "result-moments-coordinator.json").read_text())
+    assert moments.hash.hex() == result["study_hash"]
     encoder = study_from_toml((version / "study-encoder.toml").read_text())
     assert isinstance(encoder, EncoderStudy)
     assert encoder.encoder.start == load_embedder(version / "encoder-autoencoder.npz").hash
+
+
+@pytest.mark.parametrize("name", ["coordinator", "site"])
+@since_moments
+def test_models_of_moments(version, name, tmp_path):
+    model = load_model(version / f"model-moments-{name}.json")
+    assert isinstance(model, MomentClassifier)
+    assert len(model.predict([[0.0, 0.0], [0.5, -0.5]])) == 2
+    page = write_report(version / f"result-moments-{name}.json", tmp_path / "report.html")
+    assert page.read_text().startswith("<!doctype html>")
+
+
+@current
+def test_a_study_of_several_sums(version):
+    study = study_from_toml((version / "study-moments.toml").read_text())
+    steps = msgspec.msgpack.decode(
+        (version / "journal-moments-server.bin").read_bytes(), type=Steps
+    )
+    assert len(steps.taken) == 4 * len(STEPS)
+    journal = Journal.from_bytes((version / "journal-moments-site.bin").read_bytes())
+    assert (journal.uploads, journal.published) == (4, 3)
+    assert decode_to_client(journal.accepted[0], study).session == steps.sessions[-1]
+    held = MomentHoldings.from_bytes((version / "holdings-moments.bin").read_bytes())
+    task = task_of(study)
+    outcome = task.learn(read_checked(version / "sum-moments.bin"))
+    assert (
+        outcome.files()["model.json"] == (version / "model-moments-coordinator.json").read_bytes()
+    )
+    # a site goes on from what it kept between two sums
+    site = MomentSite(
+        study_with_a_key(study), "lab-a", IDENTITY, held, checkpoint=journal.checkpoint
+    )
+    assert site.sums_done == 3
+    assert site.isometry is not None
+    assert len(site.label_of_class) == 6
 
 
 @pytest.mark.parametrize("name", ["coordinator", "site"])
@@ -113,7 +168,7 @@ def test_journals(version):
     assert journal.accepted[0] == first
     steps = msgspec.msgpack.decode((version / "journal-server.bin").read_bytes(), type=Steps)
     assert len(steps.taken) == len(STEPS)
-    assert decode_to_client(first, hull_study(version)).session == steps.session
+    assert [decode_to_client(first, hull_study(version)).session] == steps.sessions
 
 
 @current

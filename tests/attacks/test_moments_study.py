@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 import pytest
 from conformance import agree, sites_in_memory
-from federations import AGREED, MOMENTS, draft, make_data
+from federations import AGREED, ALIGNED, MOMENTS, draft, make_data
 from hypothesis import given
 from hypothesis import strategies as st
 from restarting import Restarting
@@ -22,6 +22,7 @@ from fedhull.learn.moment_classifier import SCALES
 from fedhull.learn.moments import BITS, Moments, moments_of_points
 from fedhull.protocol import messages as m
 from fedhull.protocol.memory import MemoryEngine
+from fedhull.study.classes.centre_sum import CentreSummation
 from fedhull.study.classes.match_sum import MatchNews
 from fedhull.study.classes.publication import sealed_entries
 from fedhull.study.coordinator import run_study
@@ -34,9 +35,13 @@ NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
 
 @pytest.fixture
 def parties(tmp_path):
+    return made_parties(tmp_path, MOMENTS)
+
+
+def made_parties(folder, extra):
     """(kits, data): everybody's consent is given."""
-    kits = make_kits(draft(NAMES, MOMENTS), tmp_path / "kits").folder
-    data = make_data(tmp_path, NAMES)
+    kits = make_kits(draft(NAMES, extra), folder / "kits").folder
+    data = make_data(folder, NAMES)
     for name in NAMES:
         agree(kits, name, data)
     return kits, data
@@ -164,6 +169,47 @@ def test_nonsense_about_the_classes_of_one_place_does_not_tell_whose_they_are(pa
     # up to the sum, which is not one of moments, every step looks as in an honest study
     assert watching.seen == honest.seen[: len(watching.seen)]
     assert watching.seen[-1][:2] == (2, "unmask")
+
+
+def test_a_coordinator_that_goes_on_without_the_sum_sees_nothing_in_later_sums(
+    tmp_path, monkeypatch
+):
+    """Where sites align themselves, there are sums between the nonsense and the last. What comes of
+    them the coordinator can make up."""
+    parties = made_parties(tmp_path, ALIGNED)
+    opening, made_up = CentreSummation.open, {}
+
+    def remember(self, *parts):
+        made_up[self.number] = opening(self, *parts)
+        return made_up[self.number]
+
+    monkeypatch.setattr(CentreSummation, "open", remember)
+    honest, _, _ = run(parties)
+    monkeypatch.setattr(CentreSummation, "open", lambda self, *parts: made_up[self.number])
+
+    def about_one(lying, news):
+        return two_for_one(lying, news, sorted(news.entries)[0])
+
+    watching, sites, outcome = run(parties, Lying(study_of(parties), about_one))
+    assert sorted(made_up) == [2, 3]
+    assert sum(site.complaint is not None for site in sites.values()) == 1
+    assert watching.seen == honest.seen[: len(watching.seen)]
+    assert watching.seen[-1][:2] == (4, "unmask")
+    assert isinstance(outcome, UnknownLabelSum)
+
+
+def test_centres_that_a_site_cannot_align_itself_to_do_not_make_it_stay_away(tmp_path, monkeypatch):
+    parties = made_parties(tmp_path, ALIGNED)
+    honest, _, _ = run(parties)
+
+    def fail(*parts):
+        raise np.linalg.LinAlgError("singular")
+
+    monkeypatch.setattr("fedhull.study.classes.site.align_site", fail)
+    watching, sites, outcome = run(parties)
+    assert watching.seen == honest.seen
+    assert outcome.survivors == NAMES
+    assert all(site.isometry is None for site in sites.values())
 
 
 def test_an_objection_outlives_a_process_and_its_owner_hears_of_it_at_the_end(parties):

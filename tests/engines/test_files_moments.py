@@ -7,7 +7,7 @@ import pytest
 from by_mail import MailStudy
 from commands import fedhull
 from conformance import in_memory
-from federations import AGREED, MOMENTS, TWO_OF_THREE
+from federations import AGREED, ALIGNED, MOMENTS, TWO_OF_THREE
 
 from fedhull import load_model
 from fedhull.engines.base import Options
@@ -70,6 +70,19 @@ def test_with_agreed_names_there_is_one_sum(tmp_path):
     assert [study.result(name)["classes"] for name in NAMES] == [
         {str(i): name for i, name in enumerate(np.unique(y).tolist())}
     ] * 3
+
+
+def test_sites_that_align_themselves_take_four_sums(tmp_path):
+    study = MailStudy(tmp_path, NAMES, f"{TWO_OF_THREE}\n{ALIGNED}")
+    study.until("upload", number=3)
+    assert "step 'upload' (18 of 28, sum 3 of 4)" in study.waiting
+    for name in TWO:
+        study.answer(name)
+    study.serve(go_on=True)  # lab-c is in the first two sums
+    study.finish(TWO)
+    assert study.result("server")["survivors"] == TWO
+    assert study.answer("lab-c")
+    assert study.result("lab-c")["tested"] > 0
 
 
 def test_what_is_said_names_the_sum(study):

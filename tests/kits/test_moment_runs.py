@@ -3,10 +3,11 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 from commands import fedhull
-from conformance import agree, in_memory
-from federations import AGREED, MOMENTS, draft, make_data
+from conformance import agree, in_memory, sites_in_memory
+from federations import AGREED, ALIGNED, MOMENTS, draft, make_data
 from restarting import Restarting
 
 from fedhull.errors import BelowThreshold, InvalidInput
@@ -19,6 +20,8 @@ from fedhull.kits.provision import make_kits
 from fedhull.learn.model import model_to_json
 from fedhull.learn.moment_classifier import MomentClassifier
 from fedhull.protocol.keys import Randomness
+from fedhull.protocol.memory import MemoryEngine
+from fedhull.study.coordinator import run_study
 from fedhull.study.task import Source
 
 NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
@@ -40,8 +43,8 @@ def agreed_kits(tmp_path, data):
     return made_kits(tmp_path, data, AGREED)
 
 
-def made_kits(folder, data, extra=""):
-    kits = make_kits(draft(NAMES, f"{MOMENTS}\n{extra}"), folder / "kits").folder
+def made_kits(folder, data, extra="", study=MOMENTS):
+    kits = make_kits(draft(NAMES, f"{study}\n{extra}"), folder / "kits").folder
     for name in NAMES:
         agree(kits, name, data)
     return kits
@@ -170,6 +173,22 @@ def test_a_site_that_was_gone_after_its_first_upload_gets_the_model_later(
     assert result(kits, "lab-d")["tested"] > 0
     assert (results(kits, "lab-d") / "report.html").exists()
     assert not (results(kits, "lab-d") / "receipt.bin").exists()
+
+
+@pytest.mark.parametrize("fatal", [("confirm", 4), ("publish", 4)])
+def test_a_late_site_has_its_cells_where_it_had_aligned_them(tmp_path, data, fatal):
+    kits = made_kits(tmp_path, data, study=ALIGNED)
+    run(kits, Recording(kits, NAMES, fatal))
+    assert result(kits)["survivors"] == NAMES
+    words = ("client", kits / "lab-d", "--engine", "files", "--fetch", "--publication")
+    done = fedhull(*words, results(kits) / "publication.bin")
+    assert done.returncode == 0, done.stderr
+    sites = sites_in_memory(kits, data)
+    server = Kit.open(kits / "server")
+    run_study(server.task.coordinator(), MemoryEngine(sites), server.identity)
+    late = result(kits, "lab-d")
+    assert late["alignment"] == pytest.approx(np.array(sites[3].result()["alignment"]))
+    assert late["correct"] == sites[3].correct
 
 
 def test_what_was_published_between_the_sums_is_no_result(kits, tmp_path):
