@@ -134,9 +134,9 @@ def simulate(
         result = run(
             x, y, clients=clients, epsilon=epsilon, radius=radius, curvature=curvature,
             summary=summary, features=features, align=align, site_shift=site_shift,
-            method=method, grouping=grouping, guard=guard, min_cells=min_cells, label_code=label_code,
-            partition=owners, agreed_names=agreed_names, switch_labels=switch_labels,
-            trials=trials, seed=seed,
+            method=method, grouping=grouping, guard=guard, min_cells=min_cells,
+            label_code=label_code, partition=owners, agreed_names=agreed_names,
+            switch_labels=switch_labels, trials=trials, seed=seed,
             test_size=test_size, split_seed=split_seed, baselines=baselines, drop=drop,
             tradeoff=folder is not None, report=showing(bar),
         )  # fmt: skip

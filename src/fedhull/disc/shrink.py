@@ -37,6 +37,7 @@ def align_shrunk(
     *,
     scales: Sequence[float] = SCALES,
     start: Isometry | None = None,
+    least_gain: float = _LEAST_GAIN,
     curvature: float = 1.0,
 ) -> Alignment:
     """The likeliest isometry φ without reflection for pairs of rows x of source, y of target.
@@ -44,7 +45,8 @@ def align_shrunk(
     It has the least Σ d(φ(xᵢ), yᵢ)²/vᵢ + (move/scale)² + (2·turn/scale)². source, target : (n, d).
     variances : (n,), of the distance of a pair along any axis. scales : candidates for the prior's
     scale, in units of 1/√k; the one with the most evidence is taken, the smallest if in doubt, so
-    that chance does not set anything in motion. start : where to start looking.
+    that chance does not set anything in motion. start : where to start looking. least_gain : the
+    share of the cost that a step must gain for another to follow.
 
     With one pair or with large variances next to nothing happens; with many exact pairs the prior
     does not matter.
@@ -74,7 +76,7 @@ def align_shrunk(
     best = found
     # from wide to narrow: with a narrow prior the way down from afar is long
     for scale in -np.sort(-candidates):
-        found, evidence = _fitted(x, y, v, float(scale), found, k)
+        found, evidence = _fitted(x, y, v, float(scale), found, least_gain, k)
         if scale > candidates.min():
             evidence -= _BELIEVED
         if evidence > most:
@@ -87,7 +89,13 @@ def align_shrunk(
 
 
 def _fitted(
-    x: np.ndarray, y: np.ndarray, v: np.ndarray, scale: float, start: Isometry, k: float
+    x: np.ndarray,
+    y: np.ndarray,
+    v: np.ndarray,
+    scale: float,
+    start: Isometry,
+    least_gain: float,
+    k: float,
 ) -> tuple[Isometry, float]:
     """The likeliest isometry under a prior of this scale, and the logarithm of its evidence: of the
     probability of the pairs over all isometries (Laplace's approximation)."""
@@ -108,7 +116,7 @@ def _fitted(
         if better is None:
             break
         gain, (f, cost) = cost - better[1], better
-        if gain <= _LEAST_GAIN * cost:
+        if gain <= least_gain * cost:
             break
     ways = generators(y, k) * (2.0 / as_ball_points(y, k)[1][:, None])
     both = np.einsum("aik,bik,i->ab", ways, ways, w)

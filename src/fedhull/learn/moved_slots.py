@@ -30,7 +30,7 @@ from fedhull.learn.registration import (
 from fedhull.learn.slots import match_evidence, match_slots
 
 # So many of the largest sites are tried as what all others are brought onto.
-_TEMPLATES = 3
+_TEMPLATES = 2
 _MOST_TURNS, _SWEEPS = 6, 2
 _NOWHERE = 1e5
 # Other starts are tried if sites as they are leave more than this share of matches in doubt: slots
@@ -77,13 +77,16 @@ def match_moved_slots(
     owners: ArrayLike,
     n_classes: int = 0,
     curvature: float = 1.0,
+    means: ArrayLike | None = None,
 ) -> Aligned:
     """Sort slots into classes, never two of one owner into the same, as `match_slots` does, but for
     sites that are moved and turned against each other.
 
     places (n, 5) : as `class_place` makes them. counts (n,), owners (n,), n_classes : as for
-    `match_slots`. A certainty is that of the match after the alignment, or less: that of the
-    alignment itself against the next best one by which the slot would be another class.
+    `match_slots`. means (n, 8) : mean sketches of the cells themselves, if they are known, which
+    tell more than places where nobody was moved. A certainty is that of the match after the
+    alignment, or less: that of the alignment itself against the next best one by which the slot
+    would be another class.
 
     >>> from fedhull.learn.places import class_place
     >>> left, right = class_place([[-0.5, 0.0], [-0.4, 0.1]]), class_place([[0.5, 0.1], [0.3, 0.0]])
@@ -113,6 +116,8 @@ def match_moved_slots(
             break
         best = again
     evidence, matched, isometries = best
+    if best is unmoved and means is not None:
+        matched = match_slots(means, n, names, n_classes)
     sure = matched.certainty
     assert sure is not None  # match_slots always says
     if best is not unmoved:

@@ -25,7 +25,9 @@ _MOST_COST = 30.0
 ALONE = 12.0
 _RINGS, _TURNS = (0.25, 0.5), np.linspace(-0.5, 0.5, 11)
 # The best few assignments are refined, as long as they cost no more than this above the least.
-_REFINED, _STEPS, _NEAR = 6, 4, 40.0
+_REFINED, _STEPS, _NEAR = 4, 4, 40.0
+# Isometries are looked for this closely: slots are assigned by them, and fitted again.
+_ROUGHLY = 0.02
 
 
 class Template(NamedTuple):
@@ -139,7 +141,9 @@ def fit_isometry(
     mine, theirs = places.of(held), template.places.of(classes[held])
     variances = _variances(weights, template, classes)
     source, target = (np.column_stack((p.centres.real, p.centres.imag)) for p in (mine, theirs))
-    return align_shrunk(source, target, variances, scales=(MOVE,), start=start).isometry
+    return align_shrunk(
+        source, target, variances, scales=(MOVE,), start=start, least_gain=_ROUGHLY
+    ).isometry
 
 
 def _variances(weights: np.ndarray, template: Template, classes: np.ndarray) -> np.ndarray:

@@ -11,8 +11,7 @@ from fedhull.disc.isometry import Isometry
 from fedhull.disc.points import as_ball_points
 from fedhull.errors import InvalidInput
 from fedhull.learn.centres import Centres, class_centres
-from fedhull.learn.places import class_place
-from fedhull.learn.sketch import slot_sketch
+from fedhull.study.classes.told import tell
 from fedhull.study.study import Study
 
 
@@ -93,11 +92,10 @@ class ClassHoldings:
         return moved(self.x[which], isometry), self.of_class[which]
 
     def places(self, study: Study) -> list[list[int]]:
-        """Where each of the classes lies: how many cells it has, and its place."""
+        """What is said of each of the classes where sites may have been measured differently."""
         x, of_class = self.taking_part()
-        k = study.geometry.curvature
-        cells = [x[of_class == number] for number in range(len(self.classes))]
-        return [[len(mine), *class_place(mine, k).tolist()] for mine in cells]
+        cells = (x[of_class == number] for number in range(len(self.classes)))
+        return [tell(study, mine, placed=True) for mine in cells]
 
     def centres(
         self,
@@ -232,12 +230,6 @@ def too_few(study: Study, members: np.ndarray, donors: np.ndarray | None, cells:
     if donors is not None and len(set(donors[members].tolist())) < rules.min_donors:
         return f"has cells of fewer than {rules.min_donors} donors"
     return ""
-
-
-def sketch_of(study: Study, cells: np.ndarray) -> list[int]:
-    """How many cells there are, and their sketch."""
-    sums = slot_sketch(cells, study.geometry.curvature, study.learning.seed)
-    return [len(cells), *sums.tolist()]
 
 
 def read_packed(raw: bytes, read: Callable[[bytes], H]) -> H:

@@ -9,8 +9,8 @@ import numpy as np
 from fedhull.errors import InvalidInput
 from fedhull.learn.grouping import DOUBTFUL_BELOW, Matched, Slots, match_hulls
 from fedhull.learn.moved_slots import match_moved_slots
-from fedhull.learn.sketch import slot_means
 from fedhull.study.classes.pseudonym import Entry
+from fedhull.study.classes.told import Understood, understand
 from fedhull.study.study import Study
 
 
@@ -109,14 +109,17 @@ def match(
             f"site, and smaller ones are withheld; use more data, fewer sites or a smaller "
             f"min_cells"
         )
-    told = np.array([sketches[label] for label in labels]) if sketches else None
-    found = _matched(study, labels, told, hulls, placed)
+    told = None
+    if sketches:
+        rows = [sketches[label] for label in labels]
+        told = understand(rows, placed, study.learning.seed)
+    found = _matched(study, labels, told, hulls)
     if len(np.unique(found.groups)) < 2:
         raise InvalidInput(
             "the classes of all sites are one and the same, and a classifier needs two; classes "
             "with too few cells were withheld"
         )
-    counts = np.zeros(len(labels), dtype=np.int64) if told is None else told[:, 0]
+    counts = np.zeros(len(labels), dtype=np.int64) if told is None else told.counts
     return Match(list(labels), found.groups, counts, found.certainty)
 
 
@@ -129,21 +132,21 @@ def owners_of(study: Study, labels: Sequence[int]) -> list[int]:
 def _matched(
     study: Study,
     labels: Sequence[int],
-    told: np.ndarray | None,
+    told: Understood | None,
     hulls: Sequence[np.ndarray] | None,
-    placed: bool,
 ) -> Matched:
     if study.agreed:
         return Matched(
             np.array([study.labels_of(study.place_of(label)).index(label) for label in labels])
         )
-    if placed and told is not None:
+    if told is not None and told.places is not None:
         return match_moved_slots(
-            told[:, 1:],
-            told[:, 0],
+            told.places,
+            told.counts,
             owners_of(study, labels),
             study.n_classes,
             study.geometry.curvature,
+            told.means,
         )
     return match_hulls(
         hulls,
@@ -151,5 +154,5 @@ def _matched(
         study.n_classes,
         study.learning.grouping,
         study.geometry.curvature,
-        slots=None if told is None else Slots(told[:, 0], slot_means(told[:, 1:], told[:, 0])),
+        slots=None if told is None else Slots(told.counts, told.means),
     )

@@ -26,7 +26,7 @@ def plan_early_sums(study: Study, n_classes: int) -> Plan:
     if MATCH in stages:
         layout = MatchSummation(study).layout((), sites)
         found["bytes_up_match"] = bytes_up(study, site, layout, numbers=0)
-        what = "where they lie in five" if study.alignments else "a sketch in eight"
+        what = "where they lie in thirteen" if study.alignments else "a sketch in eight"
         words.append(
             f"To find out which class is which: for each class at a site the number of its cells, "
             f"and {what} numbers; {found['bytes_up_match']:,} bytes with all messages."

@@ -4,16 +4,11 @@ they lie: a slot for each place, and one for each label."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from fedhull.codes.field import Field
 from fedhull.codes.slots import SlotCoding, signed, unsigned
 from fedhull.errors import InvalidInput, UnknownLabelSum
-from fedhull.learn.places import LENGTH as PLACE_LENGTH
-from fedhull.learn.places import slot_places
-from fedhull.learn.sketch import LENGTH as SKETCH_LENGTH
-from fedhull.learn.sketch import slot_means
 from fedhull.study.classes.pseudonym import SLOT_WIDTH, Pseudonym, Told, checked_secret
+from fedhull.study.classes.told import length_told, understand
 from fedhull.study.study import Study
 
 Bins = Mapping[int, Sequence[int]]
@@ -44,12 +39,9 @@ class SlotSums:
     @property
     def of_labels(self) -> SlotCoding:
         """Counts and sketches, or counts and where cells lie."""
-        return SlotCoding(self.study.places * self.study.labels.classes, 1 + self.length_told)
-
-    @property
-    def length_told(self) -> int:
-        """How many numbers are said of the cells of a label, besides their count."""
-        return PLACE_LENGTH if self.placed else SKETCH_LENGTH
+        return SlotCoding(
+            self.study.places * self.study.labels.classes, 1 + length_told(self.placed)
+        )
 
     def layout(self, participants: int) -> tuple[tuple[Field, int], ...]:
         """The field and the length of either vector."""
@@ -107,16 +99,8 @@ class SlotSums:
 
     def _check_told(self, told: Mapping[int, Sequence[int]]) -> None:
         """What is said of every label must be what cells can make."""
-        if not told:
-            return
-        table = np.array(list(told.values())).reshape(-1, 1 + self.length_told)
         try:
-            if (table[:, 0] < 1).any():
-                raise InvalidInput("counts must be at least 1")
-            if self.placed:
-                slot_places(table[:, 1:])
-            else:
-                slot_means(table[:, 1:], table[:, 0])
+            understand(list(told.values()), self.placed, self.study.learning.seed)
         except InvalidInput as problem:
             raise UnknownLabelSum(f"the sum has a sketch of no cells: {problem}") from None
 

@@ -17,10 +17,10 @@ from fedhull.study.classes.holdings import (
     PackedCells,
     positions_among,
     read_packed,
-    sketch_of,
     too_few,
 )
 from fedhull.study.classes.holdings import prepare as prepare_classes
+from fedhull.study.classes.told import tell
 from fedhull.study.study import Study
 
 
@@ -123,7 +123,7 @@ def make_hulls(
         hulls=[hulls[name] for name in sent],
         points_held=len(x),
         points_guarded=sum(line.guarded for line in lines),
-        sketches=[sketch_of(study, x[y == name]) for name in sent],
+        sketches=[tell(study, x[y == name]) for name in sent],
         withheld=withheld,
         lines=lines,
         x=x,

@@ -19,10 +19,10 @@ from fedhull.study.classes.holdings import (
     PackedCells,
     positions_among,
     read_packed,
-    sketch_of,
     too_few,
 )
 from fedhull.study.classes.holdings import prepare as prepare_classes
+from fedhull.study.classes.told import tell
 from fedhull.study.study import Study
 
 
@@ -127,7 +127,7 @@ def make_moments(
     withheld = [line.name for line in lines if line.withheld]
     return MomentHoldings(
         classes=sent,
-        sketches=[] if study.agreed else [sketch_of(study, x[y == name]) for name in sent],
+        sketches=[] if study.agreed else [tell(study, x[y == name]) for name in sent],
         withheld=withheld,
         lines=lines,
         x=x,
