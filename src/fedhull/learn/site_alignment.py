@@ -23,6 +23,8 @@ _DIFFERENT, _MORE_CHANCE = 0.1, 2.0
 # Whether centres differ by more than that shows in what an isometry leaves over of the two numbers
 # that each class gives. One class leaves nothing over; beforehand as much is known as so many tell.
 _PRIOR_NUMBERS = 1.25
+# Moves and turns below this would change nothing but the last digits.
+_NOTHING = 0.05
 # What the published centres tell of the scatter of cells counts like so many cells of the site.
 _PRIOR_CELLS = 5.0
 
@@ -59,9 +61,19 @@ def align_site(
     source, target = own.points(curvature)[shared], total.points(curvature)[shared]
     variances = _variances(x, y, source, shared, own, total, curvature)
     found = align_shrunk(source, target, variances, start=now, curvature=curvature)
+    if _is_small(found.isometry):
+        # nothing to speak of: the site stays exactly where it was measured
+        still = translation(np.zeros(x.shape[1]), curvature)
+        found = Alignment(still, found.before, found.before, distance(source, target, curvature))
     return Alignment(
         found.isometry, found.misfit, found.before, found.distances, tuple(shared.tolist())
     )
+
+
+def _is_small(f: Isometry) -> bool:
+    """Whether an isometry of the disc, or ball, moves and turns by next to nothing."""
+    move = 2.0 * np.arctanh(min(np.sqrt(f.curvature) * np.hypot.reduce(f.shift), 1.0 - 1e-15))
+    return bool(move < _NOTHING and np.abs(f.turn - np.eye(len(f.turn))).max() < _NOTHING)
 
 
 def _variances(
