@@ -58,7 +58,7 @@ class MomentHoldings(ClassHoldings):
         extent = extent_of(study, totals)
         drawn = draw_horocycles(study.learning.features, 2, SCALES, study.learning.seed)
         first = Horocycles(*(part[: extent.features] for part in drawn))
-        x, of_class = self.x[self._taking_part], self.of_class[self._taking_part]
+        x, of_class = self.taking_part(isometry)
         known = np.append(extent.of_class, 0) > 0
         total = Moments.none(extent.features, len(totals))
         for column in zip_longest(*numbers, fillvalue=-1):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fedhull.errors import InvalidInput
+from fedhull.learn.centres import Centres
 from fedhull.protocol.keys import Identity, Randomness
 from fedhull.protocol.messages import published_content
 from fedhull.study.classes.plan import Plan
@@ -80,6 +81,8 @@ class MomentTask(ClassTask):
             )
         found = KeptSum.from_bytes(kept)
         coordinator = MomentCoordinator(self.study, found.matched)
+        n_classes = len(found.of_class)
+        coordinator.centres = [Centres.unpacked(np.array(c), n_classes) for c in found.centres]
         coordinator.take(found.total, 0.0)
         return coordinator.outcome(Record(), Counts(None, None, []))
 
