@@ -56,7 +56,7 @@ class AlignedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def classes_(self) -> np.ndarray:
         """What the site calls the classes."""
-        return self.model.classes_  # type: ignore[no-any-return]
+        return self.model.classes_
 
     @property
     def n_features_in_(self) -> int:
@@ -84,14 +84,14 @@ class AlignedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
         """The classes of the site's points (n, d), shape (n,)."""
-        return self.model.predict(self.moved(X))  # type: ignore[no-any-return]
+        return self.model.predict(self.moved(X))
 
-    @available_if(_inner_has("predict_proba"))
+    @available_if(_inner_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803
         """Probabilities of the classes, shape (n, J)."""
-        return self.model.predict_proba(self.moved(X))  # type: ignore[no-any-return]
+        return self.model.predict_proba(self.moved(X))
 
-    @available_if(_inner_has("decision_function"))
+    @available_if(_inner_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> np.ndarray:  # noqa: N803
         """The model's scores."""
-        return self.model.decision_function(self.moved(X))  # type: ignore[no-any-return]
+        return self.model.decision_function(self.moved(X))

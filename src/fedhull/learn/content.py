@@ -53,19 +53,21 @@ class Content(msgspec.Struct, kw_only=True, tag_field=KIND, forbid_unknown_field
                 raise InvalidInput(f"centres must be {self.dimension + 2} numbers for each class")
             if len(self.centres) != len(self.classes):
                 raise InvalidInput(f"centres must be those of {len(self.classes)} classes")
-            self.class_centres.check()
+            _centres(self.centres).check()
         self.check()
 
     @property
     def class_centres(self) -> Centres | None:
         """The centres, if the file has them."""
-        if self.centres is None:
-            return None
-        table = np.array(self.centres, dtype=np.int64)
-        return Centres(table[:, 0], table[:, 1:])
+        return None if self.centres is None else _centres(self.centres)
 
     def check(self) -> None:
         """Raise InvalidInput if the fields of a subclass do not go together."""
+
+
+def _centres(rows: list[list[int]]) -> Centres:
+    table = np.array(rows, dtype=np.int64)
+    return Centres(table[:, 0], table[:, 1:])
 
 
 class AlignedContent(
