@@ -10,7 +10,6 @@ import msgspec
 import numpy as np
 import pytest
 from browser import Opened
-from conftest import NAMES
 
 from fedhull import load_model
 from fedhull.errors import InvalidInput
@@ -23,6 +22,7 @@ from fedhull.report.steps import steps
 
 THREAT_MODEL = (Path(__file__).parents[2] / "docs" / "threat-model.md").read_text()
 WHERE_ALIGNED = THREAT_MODEL.split("### Where sites are aligned")[1].split("\n## ")[0]
+NAMES = ["lab-a", "lab-b", "lab-c"]
 STUDIES = ["aligned", "aligned_by_name", "aligned_hulls"]
 
 
@@ -168,7 +168,7 @@ def test_where_sites_are_not_aligned_no_page_says_anything_of_it(summed, federat
         assert alignment(page) is None
         words = hull_words if hasattr(page, "hulls") else moment_words
         said = [*words.seen(page), *words.hidden(page), *words.unprotected(page)]
-        assert not re.search("centre|isometr|place", " ".join(said))
+        assert not re.search("centre|isometr|their place", " ".join(said))
 
 
 def test_a_result_of_a_version_without_alignment_is_still_read(summed, simulated):

@@ -16,7 +16,7 @@ OF_A_SITE = "How this site was aligned"
 OF_ALL = "How well the sites fit together"
 OF_EACH = "How the sites were aligned"
 # In the words of docs/threat-model.md; a test compares them.
-STAYS = "Nothing about the isometry leaves the site."
+STAYS = "The isometry stays at the site; it shows only in later sums, which are of moved cells."
 _SCATTER = (
     "How far cells lie from the centre of their class over all sites, root mean square, each time "
     "that centres were summed: the less, the better the sites fit together."

@@ -36,8 +36,9 @@ def align_step(page: AnyClassPage, travelled: list[tuple[str, str]]) -> dict[str
         f"Other kits and machines move and turn the disc. So sites add up, inside the masks, how "
         f"many cells each class has and their mean position. The totals over all sites, the "
         f"centres of the classes, are published to all sites. Each site looks, on its own machine, "
-        f"for the isometry that brings its own centres onto them, and moves its cells by it. "
-        f"Nothing about the isometry leaves the site.{again}",
+        f"for the isometry that brings its own centres onto them, and moves its cells by it. The "
+        f"isometry stays at the site; it shows only in later sums, which are of moved cells."
+        f"{again}",
         *travelled,
         *facts,
     )

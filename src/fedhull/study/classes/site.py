@@ -200,6 +200,9 @@ class ClassSite(Site):
         # what are no centres, all sites refuse alike; what they cannot align themselves to depends
         # on their cells, so they stay where they are, and on to the next sum
         total = CentreNews.centres_in(published, self.n_classes)
+        if (total.counts > np.array(self.session.totals)).any():
+            # else a class that this site has alone could be passed off as everybody's
+            raise BadMessage("the server publishes centres of more cells than sites have announced")
         x, number = self.holdings.numbered(self.class_numbers)
         curvature = self.study.geometry.curvature
         try:
