@@ -96,12 +96,13 @@ class MomentTask(ClassTask):
         words = class_table(holdings.lines)
         if not study.agreed:
             words.append(
-                "First, for each of these classes, the number of its cells and a sketch, eight "
-                "sums over them, leave, masked, without names. The coordinator reads them for all "
-                "sites' classes, but not whose they are, and finds out whose class is whose."
+                f"First, for each of these classes, the number of its cells and {self.of_slots} "
+                f"leave, masked, without names. The coordinator reads them for all sites' classes, "
+                f"but not whose they are, and finds out whose class is whose."
             )
         return [
             *words,
+            *self.aligning(),
             f"{'Then' if words else 'What leaves are'} sums over all cells, of {features} "
             f"functions of where they lie, by class, and of the products of these functions. They "
             f"are masked: the coordinator reads the totals over all sites, and nothing of yours "
