@@ -111,9 +111,18 @@ def boundaries(
 ) -> "Axes":
     """The regions of a fitted classifier within radius R, shaded where it is at least 50, 70 and
     90 percent sure, and the boundaries between them. With `references`, also the reference points
-    and the geodesics through them, if the classifier has any."""
+    and the geodesics through them, if the classifier has any.
+
+    Of a site's own model, which moves points before it predicts, these are the regions among the
+    site's points as they were measured; those of ``model.model`` go with ``model.moved(points)``.
+    """
     from fedhull.report.disc_plot import draw_boundaries
 
+    if references and hasattr(model, "isometry"):
+        raise InvalidInput(
+            "references cannot be drawn of a model that moves points first; draw "
+            "boundaries(model.model, references=True) over model.moved(points)"
+        )
     curvature = check_curvature(getattr(model, "curvature", 1.0))
     if radius is None:
         radius = 0.99 / np.sqrt(curvature)

@@ -5,9 +5,10 @@ import pytest
 from browser import start_chromium
 from conformance import agree
 from encoders import make_encoder_kits
-from federations import TWO_OF_THREE, draft, make_data
+from federations import AGREED, TWO_OF_THREE, draft, make_data
 
 from fedhull import make_tree, simulate
+from fedhull.disc.isometry import rotation, translation
 from fedhull.kits.kit import Kit
 from fedhull.kits.participant import SiteRun, coordinate
 from fedhull.kits.provision import make_kits
@@ -75,7 +76,9 @@ def federated(tmp_path_factory):
     return run_in_this_process(kits, agreeing(kits, data))
 
 
-MOMENTS = '[learning]\nsummary = "moments"\nfeatures = 32'
+MOMENTS = '[learning]\nsummary = "moments"\nfeatures = 32\nalign = 0'
+ALIGNED = MOMENTS.replace("align = 0", "align = 2")
+ALIGNED_HULLS = "[learning]\nalign = 2"
 
 
 @pytest.fixture(scope="session")
@@ -103,8 +106,34 @@ def summed_simulation():
     names = np.array([HOSTILE[name] for name in data.y])
     return simulate(
         data.x / np.sqrt(2.0), names, clients=4, epsilon=0.1, curvature=2.0, summary="moments",
-        drop="1@upload", switch_labels=True, partition="dirichlet:1",
+        drop="1@upload", switch_labels=True, partition="dirichlet:1", align=0,
     )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def aligned(tmp_path_factory):
+    """{participant: its results folder} of a study of moments whose sites, moved against each
+    other, align themselves twice."""
+    return study_of_moved(tmp_path_factory.mktemp("aligned"), ALIGNED)
+
+
+@pytest.fixture(scope="session")
+def aligned_by_name(tmp_path_factory):
+    """The same of one with agreed names."""
+    return study_of_moved(tmp_path_factory.mktemp("aligned-agreed"), f"{ALIGNED}\n{AGREED}")
+
+
+@pytest.fixture(scope="session")
+def aligned_hulls(tmp_path_factory):
+    """The same of one of hulls."""
+    return study_of_moved(tmp_path_factory.mktemp("aligned-hulls"), ALIGNED_HULLS)
+
+
+@pytest.fixture(scope="session")
+def aligned_simulation():
+    data = make_tree(900, lineages=3, seed=0)
+    names = np.array([HOSTILE[name] for name in data.y])
+    return simulate(data.x, names, clients=4, epsilon=0.1, summary="moments", align=2)
 
 
 def agreeing(kits, data):
@@ -117,6 +146,17 @@ def study_of_moments(folder, extra="", until=None):
     kits = make_kits(drafted, folder / "kits").folder
     data = make_data(folder, NAMES)
     return run_in_this_process(kits, agreeing(kits, data), until)
+
+
+def study_of_moved(folder, learning):
+    kits = make_kits(draft(NAMES, f"{TWO_OF_THREE}\n{learning}"), folder / "kits").folder
+    data = make_data(folder, NAMES)
+    moves = [rotation(0.3), translation([0.2, 0.1]), translation([-0.15, 0.1]) @ rotation(-0.2)]
+    for file, move in zip(data.values(), moves, strict=True):
+        cells = dict(np.load(file))
+        # where the study's radius is no limit to any isometry
+        np.savez(file, x=move.apply(0.8 * cells["x"]), y=cells["y"])
+    return run_in_this_process(kits, agreeing(kits, data))
 
 
 @pytest.fixture(scope="session")

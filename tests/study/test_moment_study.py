@@ -20,7 +20,7 @@ NAMES = ["lineage-1", "lineage-2", "lineage-3", "stem"]
 
 
 def moment_study(sites, agreed=True, **settings):
-    study = draft_study(sites, len(NAMES), summary="moments", **settings)
+    study = draft_study(sites, len(NAMES), summary="moments", **{"align": 0} | settings)
     if not agreed:
         return study
     return msgspec.structs.replace(study, classes=Classes(names=NAMES))

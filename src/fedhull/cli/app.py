@@ -21,7 +21,7 @@ COMMANDS = {
     ),
     "align": Entry(
         "fedhull.cli.align:align",
-        "Rotate, mirror and move a whole embedding so that it fits another.",
+        "Rotate, mirror and move a whole embedding so that it fits another, or a model.",
     ),
     "simulate": Entry(
         "fedhull.cli.simulate:simulate",

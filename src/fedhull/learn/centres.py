@@ -66,6 +66,12 @@ class Centres:
         table = values.astype(np.int64).reshape(n_classes, -1)
         return cls(table[:, 0].copy(), table[:, 1:].copy())
 
+    def only(self, classes: ArrayLike) -> "Centres":
+        """Those of some classes, in this order; of a class −1, nothing."""
+        which = np.asarray(classes, dtype=np.int64)
+        known = which >= 0
+        return Centres(self.counts[which] * known, self.sums[which] * known[:, None])
+
     def check(self) -> None:
         """Raise InvalidInput unless some cells have these centres, as far as sums can tell."""
         if self.sums.ndim != 2 or self.counts.shape != self.sums.shape[:1]:

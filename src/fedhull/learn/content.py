@@ -7,20 +7,26 @@ import numpy as np
 
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
+from fedhull.learn.centres import Centres
 
 FORMAT: Final = "fedhull-model"
 VERSION: Final = 1
 KIND: Final = "kind"
+# No classifier that a study can name has this name: it is that of a site's file.
+ALIGNED: Final = "aligned"
 
 _LARGEST = 1e100
 
 Table = list[list[float]]
+Whole = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
 
 
 class Content(msgspec.Struct, kw_only=True, tag_field=KIND, forbid_unknown_fields=True):
     """What all model files hold; each classifier has a subclass with its name as tag.
 
-    `encoder` is the SHA-256 of the encoder that the points come from; `class_of_label` stands in
+    `encoder` is the SHA-256 of the encoder that the points come from. `centres` are those that the
+    sites of a study have aligned themselves to: for each class the number of its cells and the sums
+    of their coordinates (`Centres`), zeros where they are not known. `class_of_label` stands in
     files that were published by version 1 of the protocol.
     """
 
@@ -30,6 +36,7 @@ class Content(msgspec.Struct, kw_only=True, tag_field=KIND, forbid_unknown_field
     dimension: Annotated[int, msgspec.Meta(ge=1)]
     curvature: float
     class_of_label: dict[str, int] | None = None
+    centres: list[list[Whole]] | None = None
     encoder: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")] | None = None
 
     def __post_init__(self) -> None:
@@ -41,10 +48,40 @@ class Content(msgspec.Struct, kw_only=True, tag_field=KIND, forbid_unknown_field
             beyond = set(self.class_of_label.values()) - set(self.classes)
             if beyond:
                 raise InvalidInput(f"class_of_label must name classes, not {beyond.pop()}")
+        if self.centres is not None:
+            if {len(row) for row in self.centres} != {self.dimension + 2}:
+                raise InvalidInput(f"centres must be {self.dimension + 2} numbers for each class")
+            if len(self.centres) != len(self.classes):
+                raise InvalidInput(f"centres must be those of {len(self.classes)} classes")
+            _centres(self.centres).check()
         self.check()
+
+    @property
+    def class_centres(self) -> Centres | None:
+        """The centres, if the file has them."""
+        return None if self.centres is None else _centres(self.centres)
 
     def check(self) -> None:
         """Raise InvalidInput if the fields of a subclass do not go together."""
+
+
+def _centres(rows: list[list[int]]) -> Centres:
+    table = np.array(rows, dtype=np.int64)
+    return Centres(table[:, 0], table[:, 1:])
+
+
+class AlignedContent(
+    msgspec.Struct, kw_only=True, tag_field=KIND, tag=ALIGNED, forbid_unknown_fields=True
+):
+    """The model file of a site that has aligned itself: whose cells it is for, in which study, by
+    which isometry they are moved, and the content of the model that is asked then."""
+
+    format: Literal["fedhull-model"] = FORMAT
+    version: Literal[1] = VERSION
+    site: str
+    study: str
+    isometry: dict[str, Any]
+    model: dict[str, Any]
 
 
 def shared(model: Any) -> dict[str, Any]:

@@ -6,22 +6,34 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from fedhull.disc.isometry import Isometry
 from fedhull.disk import read_bytes, write_json
 from fedhull.errors import InvalidInput
+from fedhull.learn.centres import Centres
 from fedhull.learn.classifiers import CLASSIFIERS
-from fedhull.learn.content import FORMAT, KIND, VERSION, Content
+from fedhull.learn.content import ALIGNED, FORMAT, KIND, VERSION, AlignedContent, Content
 from fedhull.text import shortened
 
 _PUBLISHED = "the published model"
 # where keys stand in a file, whatever the classifier has in between
 _FIRST = ("format", "version", KIND, "classes", "dimension", "curvature")
-_LAST = ("class_of_label", "encoder")
+_LAST = ("class_of_label", "centres", "encoder")
 
 
-def model_to_json(model: Any, encoder: str | None = None) -> dict[str, Any]:
+def model_to_json(
+    model: Any, encoder: str | None = None, centres: Centres | None = None
+) -> dict[str, Any]:
     """A fitted classifier as plain values; `encoder` is the hash of the encoder that its points
-    come from."""
+    come from, `centres` are those of its classes that sites have aligned themselves to."""
     kind = getattr(type(model), "Content", Content).__struct_config__.tag
+    if kind == ALIGNED:
+        inner = model_to_json(model.model, encoder, centres)
+        aligned = AlignedContent(
+            site=model.site, study=model.study, isometry=model.isometry.to_json(), model=inner
+        )
+        values = msgspec.to_builtins(aligned)
+        first = [key for key in _FIRST if key in values]
+        return {key: values[key] for key in (*first, *(k for k in values if k not in first))}
     if kind not in CLASSIFIERS.names or CLASSIFIERS[kind] is not type(model):
         raise InvalidInput(
             f"a {type(model).__name__} cannot be saved as a model file: only classifiers with a "
@@ -29,6 +41,8 @@ def model_to_json(model: Any, encoder: str | None = None) -> dict[str, Any]:
         )
     content = model.to_content()
     content.encoder = encoder
+    if centres is not None:
+        content.centres = np.column_stack((centres.counts, centres.sums)).tolist()
     values = msgspec.to_builtins(content)
     between = [key for key in values if key not in _FIRST + _LAST]
     # what is not known is left out
@@ -38,20 +52,24 @@ def model_to_json(model: Any, encoder: str | None = None) -> dict[str, Any]:
 
 def model_from_json(content: Any, name: str = "the model") -> Any:
     """The classifier of `model_to_json`; its attribute `encoder_` is the hash of the encoder that
-    its points come from, or None."""
+    its points come from, or None, and `centres_` are those that sites have aligned themselves to,
+    or None."""
+    if isinstance(content, dict) and content.get(KIND) == ALIGNED:
+        return _aligned(content, name)
     return _classifier(_checked(content, name), name)
 
 
 def save_model(model: Any, path: str | Path, encoder: str | None = None) -> None:
     """Write a fitted classifier to a JSON file, with the hash of the encoder that its points come
-    from, if there is one: a model that was loaded knows its own."""
+    from, if there is one: a model that was loaded knows its own, and the centres of its classes."""
     encoder = getattr(model, "encoder_", None) if encoder is None else encoder
-    write_json(path, model_to_json(model, encoder=encoder))
+    write_json(path, model_to_json(model, encoder, getattr(model, "centres_", None)))
 
 
 def load_model(path: str | Path) -> Any:
     """The classifier in a file that `save_model`, a study or a simulation wrote; its attribute
-    `encoder_` is the hash of the encoder that its points come from, or None."""
+    `encoder_` is the hash of the encoder that its points come from, or None. From the file of a
+    site that has aligned itself it is an `AlignedClassifier`, for cells of that site."""
     return model_from_json(_decoded(read_bytes(path), str(path)), str(path))
 
 
@@ -77,6 +95,18 @@ def _decoded(raw: bytes, name: str) -> Any:
 def _checked(content: Any, name: str) -> Content:
     """The content as the type of its kind, which the registry knows: a tagged union that grows with
     the packages installed, and of which only the member needed is imported."""
+    _check_format(content, name)
+    kind = content.get(KIND)
+    if kind not in CLASSIFIERS.names:
+        raise InvalidInput(
+            f"{name} has a {KIND} that is not installed here, {shortened(kind)}; it must be one "
+            f"of {', '.join(CLASSIFIERS.names)}"
+        )
+    checked: Content = _converted(content, CLASSIFIERS[kind].Content, name)
+    return checked
+
+
+def _check_format(content: Any, name: str) -> None:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InvalidInput(f"{name} is not a fedhull model")
     if content.get("version") != VERSION:
@@ -84,18 +114,30 @@ def _checked(content: Any, name: str) -> Content:
             f"{name} has version {shortened(content.get('version'))} of the format, but this "
             f"fedhull reads version {VERSION}"
         )
-    kind = content.get(KIND)
-    if kind not in CLASSIFIERS.names:
-        raise InvalidInput(
-            f"{name} has a {KIND} that is not installed here, {shortened(kind)}; it must be one "
-            f"of {', '.join(CLASSIFIERS.names)}"
-        )
+
+
+def _converted(content: Any, kind: type, name: str) -> Any:
     try:
-        checked: Content = msgspec.convert(content, CLASSIFIERS[kind].Content)
+        return msgspec.convert(content, kind)
     except msgspec.ValidationError as problem:
         reason = str(problem).replace("`$.", "`")
         raise InvalidInput(f"{name} is damaged: {reason}") from None
-    return checked
+
+
+def _aligned(content: Any, name: str) -> Any:
+    """The classifier of a site, whose cells are moved before it is asked. What is in it is no such
+    classifier itself."""
+    # scikit-learn, on which it stands, is slow to import
+    from fedhull.learn.aligned import AlignedClassifier
+
+    _check_format(content, name)
+    checked = _converted(content, AlignedContent, name)
+    model = _classifier(_checked(checked.model, name), name)
+    try:
+        isometry = Isometry.from_json(checked.isometry)
+        return AlignedClassifier(model, isometry, checked.site, checked.study)
+    except InvalidInput as problem:
+        raise InvalidInput(f"{name} is damaged: {problem}") from None
 
 
 def _classifier(content: Content, name: str) -> Any:
@@ -107,4 +149,5 @@ def _classifier(content: Content, name: str) -> Any:
     model.classes_ = np.array(content.classes)
     model.n_features_in_ = content.dimension
     model.encoder_ = content.encoder
+    model.centres_ = content.class_centres
     return model

@@ -35,13 +35,14 @@ def align_site(
     total: Centres,
     current: Isometry | None = None,
     curvature: float = 1.0,
+    among: bool = True,
 ) -> Alignment:
     """The isometry for a site's cells (n, d) of classes (n,) that fits them to published centres.
 
     points : as they were measured. total : over all sites, this one among them with its cells moved
-    by `current`, if a round went before. The isometry is for the cells as they were measured; it
-    takes the place of `current`. A class that nobody else holds is no evidence of anything, and if
-    there are no others, `current` stays.
+    by `current`, if a round went before; or over others only, if it is not `among` them. The
+    isometry is for the cells as they were measured; it takes the place of `current`. A class that
+    nobody else holds is no evidence of anything, and if there are no others, `current` stays.
 
     >>> rng = np.random.default_rng(0)
     >>> cells, classes = rng.uniform(-0.5, 0.5, (600, 2)), np.arange(600) % 6
@@ -55,11 +56,13 @@ def align_site(
     x, y = np.asarray(points, dtype=np.float64), np.asarray(classes)
     now = current or translation(np.zeros(total.sums.shape[1] - 1), curvature)
     own = class_centres(x, y, len(total.counts), curvature)
-    shared = np.flatnonzero((own.counts > 0) & (total.counts > own.counts))
+    others = total.counts - own.counts if among else total.counts
+    shared = np.flatnonzero((own.counts > 0) & (others > 0))
     if not len(shared):
         return Alignment(now, 0.0, 0.0, np.zeros(0))
     source, target = own.points(curvature)[shared], total.points(curvature)[shared]
-    variances = _variances(x, y, source, shared, own, total, curvature)
+    chances = 1.0 / own.counts[shared] + 1.0 / others[shared]
+    variances = _variances(x, y, source, shared, total, chances, curvature)
     found = align_shrunk(source, target, variances, start=now, curvature=curvature)
     if _is_small(found.isometry):
         # nothing to speak of: the site stays exactly where it was measured
@@ -81,25 +84,25 @@ def _variances(
     y: np.ndarray,
     middles: np.ndarray,
     shared: np.ndarray,
-    own: Centres,
     total: Centres,
+    chances: np.ndarray,
     k: float,
 ) -> np.ndarray:
     """By how much centres of the site and of the others differ along an axis, squared, by chance
-    and by what classes hold.
+    and by what classes hold. `chances` are one by the number of cells here, plus the same of the
+    others.
 
     Seen from the centroid, cells at distances ρ pull by sinh ρ and hold by cosh ρ: it is uncertain
     by E[sinh²ρ]/(d·n·E[cosh ρ]²).
     """
-    here, everywhere = own.counts[shared], total.counts[shared]
     public = total.scatter()[shared]
     scatter = np.empty(len(shared))
     for i, c in enumerate(shared.tolist()):
         away = np.sqrt(k) * distance(middles[i], clipped(x[y == c], k), k)
         mine = (np.sinh(away) ** 2).mean() / x.shape[1] / np.cosh(away).mean() ** 2
-        share = here[i] / (here[i] + _PRIOR_CELLS)
+        share = len(away) / (len(away) + _PRIOR_CELLS)
         scatter[i] = share * mine + (1.0 - share) * public[i]
-    chance = scatter * (1.0 / here + 1.0 / (everywhere - here))
+    chance = scatter * chances
     d = x.shape[1]
     numbers, free = d * len(shared), d * (d + 1) // 2
     left = max(numbers + _PRIOR_NUMBERS - free, 0.25)

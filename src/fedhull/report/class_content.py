@@ -5,7 +5,10 @@ import math
 from typing import Any
 
 import msgspec
+import numpy as np
 
+from fedhull.disc.isometry import Isometry
+from fedhull.disc.maps import distance
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.report.content import Page, Part
@@ -115,13 +118,57 @@ class MapRow(Part, frozen=True, kw_only=True):
     slots: list[SlotMatch]
 
 
+class AlignedRound(Part, frozen=True, kw_only=True):
+    """How far a site's class centres were from those of all sites, root mean square: of its cells
+    as they were measured, and as it moves them after this round."""
+
+    before: float
+    after: float
+
+
+class SiteAlignment(Part, frozen=True, kw_only=True):
+    """How a site has aligned itself: round by round, and by which isometry its cells are moved."""
+
+    site: str
+    rounds: list[AlignedRound]
+    curvature: float
+    shift: list[float]
+    turn: list[list[float]]
+
+    def __post_init__(self) -> None:
+        if len(self.isometry.shift) != 2 or self.isometry.reflects:
+            raise InvalidInput("a site must be aligned by a move and a turn of the disc")
+
+    @property
+    def isometry(self) -> Isometry:
+        """By what the site's cells are moved."""
+        return Isometry(np.array(self.shift), np.array(self.turn), self.curvature)
+
+    @property
+    def moved(self) -> float:
+        """How far the middle of the disc is moved."""
+        return float(distance(np.zeros(2), self.isometry.shift, self.curvature))
+
+    @property
+    def turned(self) -> float:
+        """By what angle the disc is turned, in degrees, counterclockwise."""
+        return math.degrees(math.atan2(self.turn[1][0], self.turn[0][0]))
+
+
 class ClassPage(Page, frozen=True, kw_only=True):
-    """What all pages of studies of classes show. `agreed` names need not be matched."""
+    """What all pages of studies of classes show. `agreed` names need not be matched; so many times
+    sites had `alignments` to the centres of all classes."""
 
     space: Disc
     classes: list[str]
     model: dict[str, Any]
     agreed: bool = False
+    alignments: int = 0
+
+    @property
+    def placed(self) -> bool:
+        """Whether sites said where their classes lie, instead of sending sketches of them."""
+        return self.alignments > 0 and not self.agreed
 
 
 class ClassCoordinatorPage(ClassPage, frozen=True, kw_only=True):
@@ -130,6 +177,7 @@ class ClassCoordinatorPage(ClassPage, frozen=True, kw_only=True):
     correct: int | None
     tested: int | None
     evaluators: int
+    scatter: list[float] = msgspec.field(default_factory=list)
     found: list[FoundClass] = msgspec.field(default_factory=list)
 
 
@@ -142,6 +190,7 @@ class ClassSitePage(ClassPage, frozen=True, kw_only=True):
     tested: int
     testing: Testing | None = None
     points: OwnPoints | None = None
+    alignment: SiteAlignment | None = None
     by_class: list[ClassRow] = msgspec.field(default_factory=list)
     matches: list[OwnMatch] = msgspec.field(default_factory=list)
 
@@ -158,6 +207,8 @@ class ClassSimulationPage(ClassPage, frozen=True, kw_only=True):
     scores: list[Score]
     testing: Testing
     grouping_correct: float
+    scatter: list[float] = msgspec.field(default_factory=list)
+    aligned: list[SiteAlignment] = msgspec.field(default_factory=list)
     match_map: list[MapRow] = msgspec.field(default_factory=list)
 
 

@@ -8,18 +8,21 @@ import msgspec
 import numpy as np
 
 from fedhull.report.class_content import (
+    AlignedRound,
     ClassRow,
     ClassSitePage,
     FoundClass,
     MapRow,
     OwnMatch,
+    SiteAlignment,
     SlotMatch,
+    Testing,
 )
 from fedhull.report.html import own_points
 from fedhull.report.parts import agreement_parts
 from fedhull.report.regions import shown_model
 from fedhull.report.testing import count_tests
-from fedhull.study.classes.holdings import ClassHoldings
+from fedhull.study.classes.holdings import ClassHoldings, ClassLine, moved
 from fedhull.study.classes.matching import is_doubtful
 from fedhull.study.classes.outcome import ClassOutcome
 from fedhull.study.classes.site import ClassSite
@@ -31,6 +34,7 @@ def study_parts(study: Study, model: Any) -> dict[str, Any]:
     return agreement_parts(study) | {
         "model": shown_model(model, study.geometry.curvature),
         "agreed": bool(study.agreed),
+        "alignments": study.alignments,
     }
 
 
@@ -50,13 +54,14 @@ def coordinator_parts(outcome: ClassOutcome) -> dict[str, Any]:
         "correct": outcome.counts.correct,
         "tested": outcome.counts.tested,
         "evaluators": len(outcome.counts.evaluators),
+        "scatter": outcome.scatter,
         "found": _found(outcome),
     }
 
 
 def site_parts(site: ClassSite, bytes_up: int, bytes_down: int) -> dict[str, Any]:
     """What a site knows, its own points apart: they are read when the page is written."""
-    held, model = site.holdings, site.model
+    model = site.model
     names = np.sort(model.classes_)
     return study_parts(site.study, model) | {
         "classes": [str(name) for name in model.classes_],
@@ -65,8 +70,9 @@ def site_parts(site: ClassSite, bytes_up: int, bytes_down: int) -> dict[str, Any
         "bytes_down": bytes_down,
         "by_class": [
             ClassRow(**msgspec.structs.asdict(line) | {"name": str(line.name)})
-            for line in held.lines
+            for line in _lines(site)
         ],
+        "alignment": site_alignment(site),
         "matches": [
             OwnMatch(
                 name=str(name),
@@ -75,22 +81,37 @@ def site_parts(site: ClassSite, bytes_up: int, bytes_down: int) -> dict[str, Any
                 certainty=entry.percent,
                 doubtful=is_doubtful(entry.percent),
             )
-            for name, entry in zip(held.classes, site.entries, strict=False)
+            for name, entry in zip(site.sent_classes, site.entries, strict=False)
         ],
         "correct": site.correct,
         "tested": site.tested,
-        "testing": _tests(model, held, names) if site.tested else None,
+        "testing": _tests(site, names) if site.tested else None,
     }
 
 
+def site_alignment(site: ClassSite) -> SiteAlignment | None:
+    """How a site has aligned itself, if it has."""
+    isometry = site.isometry
+    if isometry is None:
+        return None
+    return SiteAlignment(
+        site=site.name,
+        rounds=[AlignedRound(before=fit.before, after=fit.after) for fit in site.standing.fits],
+        **isometry.to_json(),
+    )
+
+
 def page_with_points(page: ClassSitePage, holdings: ClassHoldings) -> ClassSitePage:
-    """A site's page with the points of the site's classes that the model knows."""
+    """A site's page with the points of the site's classes that the model knows, in the frame of the
+    model's regions."""
     column_of = {name: column for column, name in enumerate(page.classes)}
     columns = np.array([column_of.get(str(name), -1) for name in holdings.classes])
     # points of classes that were withheld are not shown
     everywhere = np.concatenate((columns, np.full(len(holdings.withheld), -1)))[holdings.of_class]
     known = everywhere >= 0
-    return msgspec.structs.replace(page, points=own_points(holdings.x[known], everywhere[known]))
+    isometry = None if page.alignment is None else page.alignment.isometry
+    shown = moved(holdings.x[known], isometry)
+    return msgspec.structs.replace(page, points=own_points(shown, everywhere[known]))
 
 
 def match_map(
@@ -137,5 +158,17 @@ def _found(outcome: ClassOutcome) -> list[FoundClass]:
     ]
 
 
-def _tests(model: Any, held: ClassHoldings, names: np.ndarray) -> Any:
-    return count_tests(model, held.test_x, held.test_y.astype(names.dtype), names)
+def _lines(site: ClassSite) -> list[ClassLine]:
+    """What was sent, class by class. A site that has aligned itself may have made anew what it
+    sends, of the cells that are not kept for testing."""
+    again = {line.name: line for line in site.sent.lines}
+    return [
+        msgspec.structs.replace(again.get(line.name, line), cells=line.cells, tested=line.tested)
+        for line in site.holdings.lines
+    ]
+
+
+def _tests(site: ClassSite, names: np.ndarray) -> Testing:
+    held = site.holdings
+    x = moved(held.test_x, site.isometry)
+    return count_tests(site.model, x, held.test_y.astype(names.dtype), names)

@@ -14,6 +14,28 @@ VANISHED = "that a site vanished"
 UPLOAD = "one site's upload, unmasked"
 UPLOAD_OF_VANISHED = "the upload of a site that was given up as vanished"
 ACCURACY_OF_ONE = "how well the model does at one site"
+# Rows under "Where sites are aligned", in the same place.
+CENTRES = (
+    "of one set of ≥ {threshold} sites, which the server chooses, each time they align themselves: "
+    "for every class the number of its cells and their mean position (its centre)"
+)
+PLACES = (
+    "of every class of every site in one set of ≥ {threshold}, which the server chooses, where "
+    "names are not agreed: the number of its cells, their middle and how they spread around it "
+    "(their place, five numbers), and which of these classes are one site's"
+)
+HIDDEN_ISOMETRY = "by which isometry a site moves its cells, and how well it fits"
+HIDDEN_CENTRES = "the centre of one site's cells of a class that other sites have as well"
+# Sentences in the same place.
+CENTRES_TELL = (
+    "Centres. The centres of all classes are published to all sites. That of a class which only "
+    "one site has is that site's alone, and a site can subtract its own part from any."
+)
+OF_PLACES = (
+    "From the five numbers that leave for a class of three or more cells, its cells cannot be "
+    "calculated; the numbers show where the middle of these cells is and how far they spread, and "
+    "more to somebody who knows most of these cells already."
+)
 # Sentences of "What is not protected", in the same place.
 COLLUSION = (
     "A server that colludes with {sites} or more of the sites can work out what another site "
@@ -30,6 +52,22 @@ def kicker(page: AnyClassPage) -> str:
     if isinstance(page, ClassCoordinatorPage):
         return "Study report for the coordinator"
     return "Report of a simulated study"
+
+
+def centres_seen(page: AnyClassPage) -> list[str]:
+    """What the server sees of classes to whose centres sites align themselves."""
+    rows = ([PLACES] if page.placed else []) + ([CENTRES] if page.alignments else [])
+    return [row.format(threshold=page.threshold) for row in rows]
+
+
+def centres_hidden(page: AnyClassPage) -> list[str]:
+    """What it does not see of that."""
+    return [HIDDEN_CENTRES, HIDDEN_ISOMETRY] if page.alignments else []
+
+
+def centres_unprotected(page: AnyClassPage) -> list[str]:
+    """What nobody should take to be protected where sites align themselves."""
+    return [CENTRES_TELL] if page.alignments else []
 
 
 def accuracy_seen(page: AnyClassPage) -> list[str]:

@@ -44,7 +44,8 @@ def hull_site_page(site: HullSite, bytes_up: int, bytes_down: int) -> SitePage:
     study, session = site.study, site.session
     numbers = sorted(site.numbers.tolist())
     number_of = {name: number for number, name in site.names.items()}
-    own = list(zip(site.label_of_class, site.holdings.classes, site.holdings.hulls, strict=True))
+    sent = site.sent
+    own = list(zip(site.label_of_class, sent.classes, sent.hulls, strict=True))
     places = _numbered_places(study, site.label_of_class)
     return SitePage(
         **site_parts(site, bytes_up, bytes_down),
@@ -57,7 +58,7 @@ def hull_site_page(site: HullSite, bytes_up: int, bytes_down: int) -> SitePage:
         sites=site_lines(study, session.survivors),
         checks=passed(*SITE_CHECKS, "This site uploaded once"),
         points_held=site.holdings.points_held,
-        points_guarded=site.holdings.points_guarded,
+        points_guarded=sent.points_guarded,
     )
 
 

@@ -78,7 +78,7 @@ def figures(page: AnyHullPage) -> list[Figure]:
 def seen(page: AnyHullPage) -> list[str]:
     """What the server could see."""
     lines = list(SEEN)
-    lines.insert(2, SUM.format(threshold=page.threshold))
+    lines[2:2] = [SUM.format(threshold=page.threshold), *class_words.centres_seen(page)]
     if page.n_gone:
         lines.append(SEEN_IF_ONE_VANISHED)
     return lines + class_words.accuracy_seen(page)
@@ -86,7 +86,8 @@ def seen(page: AnyHullPage) -> list[str]:
 
 def hidden(page: AnyHullPage) -> list[str]:
     """What the server could not see, on its own."""
-    return [*HIDDEN, HIDDEN_IF_ONE_VANISHED] if page.n_gone else list(HIDDEN)
+    vanished = [HIDDEN_IF_ONE_VANISHED] if page.n_gone else []
+    return [*HIDDEN, *class_words.centres_hidden(page), *vanished]
 
 
 def unprotected(page: AnyHullPage) -> list[str]:
@@ -94,7 +95,9 @@ def unprotected(page: AnyHullPage) -> list[str]:
     cohort = [SMALL_COHORT] if page.n_in_sum == 2 else []
     own = [OWN_RESULT] if isinstance(page, SitePage) else []
     collusion = class_words.collusion(page) if page.sums.places_drawn else COLLUSION_BY_ORDER
-    return [*own, collusion, *cohort, *UNPROTECTED]
+    places = [class_words.OF_PLACES] if page.placed else []
+    centres = class_words.centres_unprotected(page)
+    return [*own, collusion, *cohort, *centres, *places, *UNPROTECTED]
 
 
 def held(page: AnyHullPage) -> dict[str, Any] | None:

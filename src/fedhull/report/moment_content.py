@@ -19,7 +19,8 @@ class MaskedSum(Part, frozen=True, kw_only=True):
 
 
 class MomentFacts(Part, frozen=True, kw_only=True):
-    """What was summed: in `match` what classes are like, unless names were agreed, in `learn` the
+    """What was summed: in `match` what classes are like, unless names were agreed, in `centres`
+    where classes are over all sites, each time that sites aligned themselves, in `learn` the
     moments of all cells. `cells` are the cells of each class over all sites, in the order of the
     page's classes, and `fewest` are those behind anything that left; None where whoever writes the
     page does not know."""
@@ -27,6 +28,7 @@ class MomentFacts(Part, frozen=True, kw_only=True):
     features: int
     match: MaskedSum | None
     learn: MaskedSum
+    centres: MaskedSum | None = None
     cells: list[int] | None = None
     fewest: int | None = None
 

@@ -21,7 +21,9 @@ from fedhull.report.parts import (
     site_line,
     site_lines,
 )
+from fedhull.study.classes.centre_sum import CENTRE_FIELD
 from fedhull.study.classes.match_sum import MatchSummation
+from fedhull.study.classes.standing import CENTRES, LAST, MATCH, stages_of
 from fedhull.study.coordinator import Record
 from fedhull.study.moments.coordinator import MomentOutcome
 from fedhull.study.moments.site import MomentSite
@@ -32,14 +34,21 @@ from fedhull.study.study import Study
 _MATCH_CHECKS = (
     "The first sum has as many places as there are sites in it",
     "What the first sum says of every place is what its site has sent",
-    "All sites in the second sum were told the same after the first",
 )
+_SAME_CHECKS = ("All sites in a later sum were told the same after the one before",)
+_CENTRE_CHECKS = ("The centres are such as cells can have",)
 _LEARN_CHECKS = ("The totals are such as cells can have: counts, ranges, no negative scatter",)
 
 
 def moment_checks(study: Study) -> tuple[str, ...]:
     """What the server has checked in a study that has come to its end."""
-    return (*SERVER_CHECKS, *(() if study.agreed else _MATCH_CHECKS), *_LEARN_CHECKS)
+    return (
+        *SERVER_CHECKS,
+        *(() if study.agreed else _MATCH_CHECKS),
+        *(_SAME_CHECKS if stages_of(study)[1:] else ()),
+        *(_CENTRE_CHECKS if study.alignments else ()),
+        *_LEARN_CHECKS,
+    )
 
 
 def moment_coordinator_page(outcome: MomentOutcome) -> MomentCoordinatorPage:
@@ -55,13 +64,14 @@ def moment_coordinator_page(outcome: MomentOutcome) -> MomentCoordinatorPage:
 def moment_site_page(site: MomentSite, bytes_up: int, bytes_down: int) -> MomentSitePage:
     """What a site may show, its own points apart: they are read when the page is written."""
     study, survivors = site.study, site.session.survivors
-    first, second = site.sizes
+    match, centres, last = map(site.size_of, (MATCH, CENTRES, LAST))
     return MomentSitePage(
         **site_parts(site, bytes_up, bytes_down),
         **_moment_parts(
             study,
-            MaskedSum(numbers=first, bits=_match_bits(study), sites=None),
-            MaskedSum(numbers=second, bits=MOMENT_FIELD.bits, sites=len(survivors) or None),
+            MaskedSum(numbers=match, bits=_match_bits(study), sites=None),
+            MaskedSum(numbers=centres, bits=CENTRE_FIELD.bits, sites=None),
+            MaskedSum(numbers=last, bits=MOMENT_FIELD.bits, sites=len(survivors) or None),
             features=site.n_features,
             fewest=None if study.agreed else site.holdings.smallest_group,
         ),
@@ -85,6 +95,11 @@ def moment_outcome_parts(outcome: MomentOutcome) -> dict[str, Any]:
                 sites=len(outcome.matched_sites),
             ),
             MaskedSum(
+                numbers=len(outcome.centres[0].packed()) if outcome.centres else None,
+                bits=CENTRE_FIELD.bits,
+                sites=None,
+            ),
+            MaskedSum(
                 numbers=outcome.extent.size,
                 bits=MOMENT_FIELD.bits,
                 sites=len(survivors),
@@ -100,6 +115,7 @@ def moment_outcome_parts(outcome: MomentOutcome) -> dict[str, Any]:
 def _moment_parts(
     study: Study,
     match: MaskedSum,
+    centres: MaskedSum,
     learn: MaskedSum,
     features: int,
     cells: list[int] | None = None,
@@ -117,16 +133,22 @@ def _moment_parts(
             "fewest cells of a class": f"{study.disclosure.min_cells:,}",
             "class names": "agreed" if study.agreed else "each site's own",
             **({} if study.agreed else {"grouping": name_of(learning.grouping)}),
+            "sites align themselves": _times(study.alignments),
             "threshold": f"{study.threshold} of {len(study.clients)} sites",
         },
         "moments": MomentFacts(
             features=features,
             match=None if study.agreed else match,
+            centres=centres if study.alignments else None,
             learn=learn,
             cells=cells,
             fewest=fewest,
         ),
     }
+
+
+def _times(n: int) -> str:
+    return ("never", "once", "twice")[n]
 
 
 def _match_bits(study: Study) -> int:
@@ -139,18 +161,20 @@ def _site_lines(
     matched: Collection[str] | None,
     record: Record | None = None,
 ) -> list[SiteLine]:
-    """Each site on the roster, and in which of two sums it is. A site knows that of the second
-    only."""
-    if study.agreed:
+    """Each site on the roster, and in which of several sums it is. A site knows that of the last
+    only, and so does a coordinator if classes were not matched."""
+    if len(stages_of(study)) == 1:
         return site_lines(study, survivors, record)
-    failures = {} if record is None else record.failures
-    if matched is None:
-        fates = dict.fromkeys(survivors, "in the second sum")
-        out = "not in the second sum" if survivors else CAME_LATE
+    failures, two = {} if record is None else record.failures, not study.alignments
+    if matched is None or study.agreed:
+        last = "second" if two else "last"
+        fates = dict.fromkeys(survivors, f"in the {last} sum")
+        out = f"not in the {last} sum" if survivors else CAME_LATE
     else:
-        fates = dict.fromkeys(matched, "in the first sum only")
-        fates |= dict.fromkeys(survivors, "in both sums")
-        out = "in neither sum"
+        only = "in the first sum only" if two else "in the first sum, but not in the last"
+        fates = dict.fromkeys(matched, only)
+        fates |= dict.fromkeys(survivors, "in both sums" if two else "in all sums")
+        out = "in neither sum" if two else "in no sum"
     return [
         site_line(name, fates.get(name, out), name in survivors, failures.get(name))
         for name in sorted(study.clients)

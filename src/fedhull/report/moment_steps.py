@@ -3,14 +3,16 @@
 from typing import Any
 
 from fedhull.report.moment_content import AnyMomentPage, MaskedSum, MomentSitePage
-from fedhull.report.steps import step
+from fedhull.report.steps import align_step, step
 from fedhull.report.words import count, size
 
 
 def moment_steps(page: AnyMomentPage) -> list[dict[str, Any]]:
     """For each step: which picture, a title, a paragraph, the numbers that matter."""
-    first = [_agreed(page)] if page.agreed else [_sketches(page), _matched(page), _told(page)]
-    return [*first, _moments(page), _totals(page), _classifier(page)]
+    told = [_places(page) if page.placed else _sketches(page), _matched(page), _told(page)]
+    centres = [_centres(page)] if page.alignments else []
+    first = [_agreed(page)] if page.agreed else told
+    return [*first, *centres, _moments(page), _totals(page), _classifier(page)]
 
 
 def _agreed(page: AnyMomentPage) -> dict[str, Any]:
@@ -37,17 +39,40 @@ def _sketches(page: AnyMomentPage) -> dict[str, Any]:
     )
 
 
+def _places(page: AnyMomentPage) -> dict[str, Any]:
+    return step(
+        "points",
+        "Where each class lies",
+        "A site finds the middle of the cells of each class, and how far and in which direction "
+        "they spread. These five numbers and the number of cells are all that leaves at first, "
+        "masked, without names. They can be moved, so that classes can be matched although sites "
+        "were measured differently. Smaller classes than the study allows are withheld.",
+        *_travelled(page.moments.match),
+        (page.parameters.get("fewest cells of a class", ""), "cells, at least, in each place"),
+    )
+
+
+def _centres(page: AnyMomentPage) -> dict[str, Any]:
+    return align_step(page, _travelled(page.moments.centres))
+
+
 def _matched(page: AnyMomentPage) -> dict[str, Any]:
     return step(
         "matched",
         "The server finds out which is which",
         "One site's “class 1” may be another's “class 2”. From the sum the server reads every "
-        "class's count and sketch, and which of them are one site's, but not whose. Classes with "
-        "similar sketches belong together, and those of one site are all different. So the server "
-        "numbers the classes, without knowing any class's name.",
+        f"class's count and {'place' if page.placed else 'sketch'}, and which of them are one "
+        f"site's, but not whose. Classes {_alike(page)} belong together, and those of one site are "
+        f"all different. So the server numbers the classes, without knowing any class's name.",
         (f"{len(page.classes):,}", "classes"),
         (page.parameters.get("grouping", ""), "grouping"),
     )
+
+
+def _alike(page: AnyMomentPage) -> str:
+    if page.placed:
+        return "that lie in the same place, once every site is moved as a whole,"
+    return "with similar sketches"
 
 
 def _told(page: AnyMomentPage) -> dict[str, Any]:
@@ -68,10 +93,11 @@ def _moments(page: AnyMomentPage) -> dict[str, Any]:
     return step(
         "waves",
         "Moments, added up inside the masks",
-        f"A site makes each cell into {page.moments.features:,} features, waves over horocycles "
-        f"of as many points of the rim. It adds up the products of any two of them over all its "
-        f"cells, and the features themselves class by class. To each sum it adds masks that look "
-        f"random and cancel only in the total over all sites.",
+        f"A site makes each cell{', moved by its isometry,' if page.alignments else ''} into "
+        f"{page.moments.features:,} features, waves over horocycles of as many points of the rim. "
+        f"It adds up the products of any two of them over all its cells, and the features "
+        f"themselves class by class. To each sum it adds masks that look random and cancel only in "
+        f"the total over all sites.",
         (f"{page.moments.features:,}", "features"),
         *facts,
     )

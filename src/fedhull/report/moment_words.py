@@ -3,6 +3,7 @@ as the threat model says it."""
 
 from typing import Any
 
+from fedhull.learn.places import LENGTH as PLACE_LENGTH
 from fedhull.learn.sketch import LENGTH as SKETCH_LENGTH
 from fedhull.report import class_words
 from fedhull.report.moment_content import (
@@ -11,7 +12,7 @@ from fedhull.report.moment_content import (
     MomentSimulationPage,
     MomentSitePage,
 )
-from fedhull.report.words import Figure, bytes_figure, count, figure
+from fedhull.report.words import Figure, bytes_figure, count, figure, number
 
 # Rows of the table under "Studies of moments" in docs/threat-model.md; a test compares them.
 SEEN = (
@@ -37,6 +38,7 @@ HIDDEN = (
     "features, summed over one site's cells of a class that other sites have as well",
 )
 HIDDEN_OF_SLOTS = "whose a count and a sketch are, unless that site drops out on the way"
+HIDDEN_OF_PLACES = "whose a count and a place are, unless that site drops out on the way"
 HIDDEN_CLASSES = "which classes a named site holds, unless it drops out on the way"
 HIDDEN_ACCURACY = class_words.ACCURACY_OF_ONE
 HIDDEN_IF_ONE_VANISHED = class_words.UPLOAD_OF_VANISHED
@@ -57,6 +59,9 @@ DROPOUTS = (
 DROPOUTS_OF_SKETCHES = (
     "Where no other site has the same counts, this also tells which sketches are its own."
 )
+DROPOUTS_OF_PLACES = (
+    "Where no other site has the same counts, this also tells which places are its own."
+)
 AGREED = (
     "Rare classes. Where names are agreed, all learn how many cells every class has, also one with "
     "fewer than the minimum, of which nothing else leaves."
@@ -76,6 +81,10 @@ FEW_IN_A_SKETCH = (
     "Small sketches. Sketches of four cells or fewer left, whose eight numbers are as many as the "
     "cells have coordinates."
 )
+FEW_IN_A_PLACE = (
+    "Small places. Places of two cells or fewer left, whose five numbers are as many as the cells "
+    "have coordinates."
+)
 SMALL_COHORT = (
     "Small cohorts. With two sites in a sum, the server and one of them together have the other's "
     "part."
@@ -90,12 +99,14 @@ kicker = class_words.kicker
 
 def lead(page: AnyMomentPage) -> str:
     """The study in two or three sentences."""
-    sums = "one masked sum" if page.agreed else "two masked sums"
+    n_sums = page.alignments + (1 if page.agreed else 2)
+    sums = f"{number(n_sums)} masked {'sum' if n_sums == 1 else 'sums'}"
+    of_each = "where its cells lie" if page.placed else "a sketch"
     if isinstance(page, MomentSitePage):
         return (
             f"{page.name} took part in a study of {len(page.sites)} sites.{no_position(page)} "
             f"What left were {sums} over its cells, without names: the server reads totals over "
-            f"all sites{'' if page.agreed else ', and of each class a count and a sketch'}."
+            f"all sites{'' if page.agreed else f', and of each class a count and {of_each}'}."
         )
     where = (
         " Everything ran on one machine, through the whole protocol."
@@ -110,18 +121,18 @@ def lead(page: AnyMomentPage) -> str:
 
 def no_position(page: AnyMomentPage) -> str:
     """That no cell's position left. Totals always hold fewer numbers than their cells have
-    coordinates; sketches do if they are of five cells or more."""
-    return " No cell's position left." if _sketches_are_safe(page) else ""
+    coordinates; sketches do if they are of five cells or more, places of three or more."""
+    return " No cell's position left." if _slots_are_safe(page) else ""
 
 
-def _sketches_are_safe(page: AnyMomentPage) -> bool:
-    fewest = page.moments.fewest
-    return page.agreed or (fewest is not None and 2 * fewest > SKETCH_LENGTH)
+def _slots_are_safe(page: AnyMomentPage) -> bool:
+    fewest, numbers = page.moments.fewest, PLACE_LENGTH if page.placed else SKETCH_LENGTH
+    return page.agreed or (fewest is not None and 2 * fewest > numbers)
 
 
 def figures(page: AnyMomentPage) -> list[Figure]:
     """The numbers at the top: value, what it is, a note."""
-    last = "the sum" if page.agreed else "the last sum"
+    last = "the sum" if page.agreed and not page.alignments else "the last sum"
     sites = [] if isinstance(page, MomentSitePage) else [class_words.sites_figure(page, last)]
     accuracy = class_words.accuracy_figure(page)
     return [*sites, _cells(page), _numbers(page), *bytes_figure(page), accuracy]
@@ -129,8 +140,9 @@ def figures(page: AnyMomentPage) -> list[Figure]:
 
 def seen(page: AnyMomentPage) -> list[str]:
     """What the server could see."""
-    slots = [] if page.agreed else [SLOTS]
-    lines = [*SEEN, *(row.format(threshold=page.threshold) for row in (*slots, TOTALS)), COUNTS]
+    slots = [] if page.agreed or page.placed else [SLOTS.format(threshold=page.threshold)]
+    totals = TOTALS.format(threshold=page.threshold)
+    lines = [*SEEN, *slots, *class_words.centres_seen(page), totals, COUNTS]
     if page.n_gone:
         lines += [SEEN_IF_ONE_LEFT, SEEN_IF_ONE_VANISHED]
     return lines + class_words.accuracy_seen(page)
@@ -138,21 +150,31 @@ def seen(page: AnyMomentPage) -> list[str]:
 
 def hidden(page: AnyMomentPage) -> list[str]:
     """What the server could not see, on its own."""
-    slots = [] if page.agreed else [HIDDEN_OF_SLOTS]
+    slots = [] if page.agreed else [HIDDEN_OF_PLACES if page.placed else HIDDEN_OF_SLOTS]
     vanished = [HIDDEN_IF_ONE_VANISHED] if page.n_gone else []
-    return [*HIDDEN, *slots, HIDDEN_CLASSES, HIDDEN_ACCURACY, *vanished]
+    centres = class_words.centres_hidden(page)
+    return [*HIDDEN, *slots, *centres, HIDDEN_CLASSES, HIDDEN_ACCURACY, *vanished]
 
 
 def unprotected(page: AnyMomentPage) -> list[str]:
     """What nobody should take to be protected."""
     own = [OWN_RESULT] if isinstance(page, MomentSitePage) else []
-    sketches = OF_SKETCHES if _sketches_are_safe(page) else FEW_IN_A_SKETCH
-    solved = [OF_TOTALS] if page.agreed else [sketches, OF_TOTALS]
-    names = [DROPOUTS, AGREED] if page.agreed else [f"{DROPOUTS} {DROPOUTS_OF_SKETCHES}"]
+    solved = [OF_TOTALS] if page.agreed else [_of_slots(page), OF_TOTALS]
+    of_slots = DROPOUTS_OF_PLACES if page.placed else DROPOUTS_OF_SKETCHES
+    names = [DROPOUTS, AGREED] if page.agreed else [f"{DROPOUTS} {of_slots}"]
+    centres = class_words.centres_unprotected(page)
     cohort = [SMALL_COHORT] if page.n_in_sum == 2 else []
     always = [class_words.SESSIONS, class_words.NOT_AUDITED]
     collusion = class_words.collusion(page)
-    return [*own, TOTALS_THEMSELVES, *solved, ONE_SITE, *names, collusion, *cohort, *always]
+    told = [TOTALS_THEMSELVES, *solved, ONE_SITE, *centres]
+    return [*own, *told, *names, collusion, *cohort, *always]
+
+
+def _of_slots(page: AnyMomentPage) -> str:
+    """What can be solved for from what is said of each class of each site."""
+    if page.placed:
+        return class_words.OF_PLACES if _slots_are_safe(page) else FEW_IN_A_PLACE
+    return OF_SKETCHES if _slots_are_safe(page) else FEW_IN_A_SKETCH
 
 
 def held(page: AnyMomentPage) -> dict[str, Any] | None:
@@ -187,7 +209,9 @@ def _cells(page: AnyMomentPage) -> Figure:
 def _numbers(page: AnyMomentPage) -> Figure:
     """How much travelled."""
     facts = page.moments
-    travelled = [each.numbers for each in (facts.match, facts.learn) if each is not None]
-    words = [f"{numbers:,}" for numbers in travelled if numbers is not None]
-    note = f"{' and '.join(words)} masked numbers from each site" if words else ""
+    centres = [facts.centres] * page.alignments
+    travelled = [each.numbers for each in (facts.match, *centres, facts.learn) if each is not None]
+    known = [f"{numbers:,}" for numbers in travelled if numbers is not None]
+    words = ", ".join(known[:-1]) + " and " * (len(known) > 1) + "".join(known[-1:])
+    note = f"{words} masked numbers from each site" if known else ""
     return figure(f"{facts.features:,}", "features of each cell", note)

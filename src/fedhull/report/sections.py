@@ -81,11 +81,11 @@ def _sent(page: SitePage) -> str:
 
 def _summed(page: MomentSitePage) -> str:
     features = page.moments.features
-    sketch = (
-        "" if page.agreed else "a count and a sketch of eight numbers left, without its name, and "
-    )
+    slot = "five numbers that say where it lies" if page.placed else "a sketch of eight numbers"
+    sketch = "" if page.agreed else f"a count and {slot} left, without its name, and "
+    centres = "its count and mean position, and " if page.alignments else ""
     return (
-        f"For each class, {sketch}sums of {features:,} features over its cells"
+        f"For each class, {sketch}{centres}sums of {features:,} features over its cells"
         f"{' left' if page.agreed else ''}, which can be read only as part of the total over all "
         f"sites.{no_position(page)}"
     )

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from fedhull.report.class_content import Score, Testing
-from fedhull.report.class_pages import match_map
+from fedhull.report.class_pages import match_map, site_alignment
 from fedhull.report.content import Check, SiteLine
 from fedhull.report.hull_content import SimulationPage, Tradeoff
 from fedhull.report.hull_pages import HULL_CHECKS, hull_outcome_parts
@@ -47,14 +47,15 @@ def simulation_page(outcome: Any, simulated: Simulated) -> AnySimulationPage:
 @simulation_page.register
 def _(outcome: HullOutcome, simulated: Simulated) -> SimulationPage:
     holdings = {name: site.holdings for name, site in simulated.sites.items()}
+    sent = {name: site.sent for name, site in simulated.sites.items()}
     lines = site_lines(outcome.study, outcome.survivors, outcome.record)
     return SimulationPage(
         **hull_outcome_parts(outcome) | _known(outcome, simulated),
         sites=[
             _counted(
                 line,
-                points_guarded=holdings[line.name].points_guarded,
-                points_sent=holdings[line.name].points_sent if line.taking_part else None,
+                points_guarded=sent[line.name].points_guarded,
+                points_sent=sent[line.name].points_sent if line.taking_part else None,
                 points_held=holdings[line.name].points_held,
             )
             for line in lines
@@ -67,7 +68,7 @@ def _(outcome: HullOutcome, simulated: Simulated) -> SimulationPage:
             _matched(simulated, "Hulls in the right class"),
             *passed(*SERVER_CHECKS, *HULL_CHECKS),
         ],
-        points_guarded=sum(holdings[name].points_guarded for name in outcome.survivors),
+        points_guarded=sum(sent[name].points_guarded for name in outcome.survivors),
         tradeoff=simulated.tradeoff,
     )
 
@@ -112,6 +113,12 @@ def _known(outcome: ClassOutcome, simulated: Simulated) -> dict[str, Any]:
         ],
         "testing": simulated.testing,
         "grouping_correct": simulated.grouping_correct,
+        "scatter": outcome.scatter,
+        "aligned": [
+            found
+            for name in outcome.survivors
+            if (found := site_alignment(simulated.sites[name])) is not None
+        ],
         "match_map": match_map(outcome, simulated.sites, simulated.names),
     }
 

@@ -2,14 +2,16 @@
 
 from typing import Any
 
+from fedhull.report.class_content import AnyClassPage, ClassSitePage
 from fedhull.report.hull_content import AnyHullPage, CoordinatorPage, SitePage
 from fedhull.report.words import size
 
 
 def steps(page: AnyHullPage) -> list[dict[str, Any]]:
     """For each step: which picture, a title, a paragraph, the numbers that matter."""
+    centres = [align_step(page, [])] if page.alignments else []
     return [
-        _hull(page), _bins(page), _codes(page), _sums(page),
+        *centres, _hull(page), _bins(page), _codes(page), _sums(page),
         _decoded(page), _grouped(page), _boundary(page),
     ]  # fmt: skip
 
@@ -17,6 +19,29 @@ def steps(page: AnyHullPage) -> list[dict[str, Any]]:
 def step(picture: str, title: str, words: str, *facts: tuple[str, str]) -> dict[str, Any]:
     """A step: its picture, its title, a paragraph, and the numbers that matter."""
     return {"picture": picture, "title": title, "words": words, "facts": facts}
+
+
+def align_step(page: AnyClassPage, travelled: list[tuple[str, str]]) -> dict[str, Any]:
+    """How sites that were measured differently are brought together before the last sum."""
+    again = " Then all of this is done once more." if page.alignments > 1 else ""
+    facts = []
+    if isinstance(page, ClassSitePage) and page.alignment is not None:
+        facts = [
+            (f"{page.alignment.moved:.3f}", "is how far the middle of your disc was moved"),
+            (f"{page.alignment.turned:.1f}°", "is by how much your disc was turned"),
+        ]
+    return step(
+        "points",
+        "Sites align themselves",
+        f"Other kits and machines move and turn the disc. So sites add up, inside the masks, how "
+        f"many cells each class has and their mean position. The totals over all sites, the "
+        f"centres of the classes, are published to all sites. Each site looks, on its own machine, "
+        f"for the isometry that brings its own centres onto them, and moves its cells by it. The "
+        f"isometry stays at the site; it shows only in later sums, which are of moved cells."
+        f"{again}",
+        *travelled,
+        *facts,
+    )
 
 
 def _is_set(page: AnyHullPage) -> bool:

@@ -30,6 +30,16 @@ def count(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
+def number(n: int) -> str:
+    """A small number as a word.
+
+    >>> number(2), number(40)
+    ('two', '40')
+    """
+    words = ("no", "one", "two", "three", "four", "five", "six")
+    return words[n] if n < len(words) else f"{n:,}"
+
+
 def size(n_bytes: int) -> str:
     """Bytes, as people read them.
 

@@ -44,6 +44,7 @@ const PICTURES = {
   decoded: (scene) => disc(scene, scene.hulls, { hulls: true, bins: true, plain: true }),
   grouped: (scene) => disc(scene, scene.hulls, { hulls: true, bins: true, names: true }),
   boundary: (scene) => disc(scene, scene.hulls, { hulls: true, faint: true, regions: true, boundaries: true }),
+  points: (scene) => disc(scene, [], { points: true, names: true }),
   cross: (scene) => horocycles(scene, 4),
   matched: matchedClasses,
   sealed: sealedEntries,

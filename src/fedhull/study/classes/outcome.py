@@ -55,6 +55,11 @@ class ClassOutcome(ABC):
             for c in self.centres
         ]
 
+    @property
+    def model_centres(self) -> Centres | None:
+        """The centres of the model's classes that were published last, if any were."""
+        return self.centres[-1].only(self.model.classes_) if self.centres else None
+
     def published(self) -> bytes:
         """What the sites are given at the end."""
         return publish(self.study, self.model, self.match, self.secrets)
@@ -84,7 +89,7 @@ class ClassOutcome(ABC):
         model = copy(self.model)
         if self.study.agreed:
             model.classes_ = np.array(self.study.agreed)[model.classes_]
-        return {MODEL: model_file(model, self.study)}
+        return {MODEL: model_file(model, self.study, self.model_centres)}
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers and words."""
@@ -109,7 +114,7 @@ class ClassOutcome(ABC):
         }
 
 
-def model_file(model: Any, study: Study) -> bytes:
+def model_file(model: Any, study: Study, centres: Centres | None = None) -> bytes:
     """The file of a model that was learned in a study."""
-    content = model_to_json(model, encoder=study.encoder_hash)
+    content = model_to_json(model, study.encoder_hash, centres)
     return (json.dumps(content, indent=1) + "\n").encode()

@@ -9,6 +9,7 @@ import numpy as np
 
 from fedhull.disc.isometry import Isometry
 from fedhull.errors import BadMessage, FedhullError
+from fedhull.learn.centres import Centres
 from fedhull.learn.site_alignment import align_site
 from fedhull.protocol.client import ClientState
 from fedhull.protocol.keys import Identity, Randomness, digest
@@ -73,6 +74,11 @@ class ClassSite(Site):
         """What the site adds to the last sum."""
 
     @property
+    def sent(self) -> ClassHoldings:
+        """What the site has sent of, where its isometry moves its cells."""
+        return self.holdings
+
+    @property
     def sent_classes(self) -> list[Any]:
         """The classes of which something was sent under labels, in the order of labels."""
         return self.holdings.classes
@@ -99,6 +105,21 @@ class ClassSite(Site):
         if self.standing.told is None:
             return self.holdings.agreed_numbers(self.study.agreed)
         return [[entry.number] for entry in self.standing.told.entries]
+
+    @property
+    def model_centres(self) -> Centres | None:
+        """The centres of the model's classes that were published last, if any were."""
+        packed = self.standing.centres
+        if not packed:
+            return None
+        among = self.centre_numbers
+        centres = Centres.unpacked(np.array(packed, dtype=np.int64), self.n_classes)
+        return centres.only([among.get(number, -1) for number in self.numbers.tolist()])
+
+    @property
+    def centre_numbers(self) -> dict[int, int]:
+        """{number of a class of the model: its number among the centres}."""
+        return {number: number for number in self.numbers.tolist()}
 
     @property
     def pseudonym(self) -> Pseudonym | None:
@@ -179,6 +200,9 @@ class ClassSite(Site):
         # what are no centres, all sites refuse alike; what they cannot align themselves to depends
         # on their cells, so they stay where they are, and on to the next sum
         total = CentreNews.centres_in(published, self.n_classes)
+        if (total.counts > np.array(self.session.totals)).any():
+            # else a class that this site has alone could be passed off as everybody's
+            raise BadMessage("the server publishes centres of more cells than sites have announced")
         x, number = self.holdings.numbered(self.class_numbers)
         curvature = self.study.geometry.curvature
         try:
@@ -186,6 +210,7 @@ class ClassSite(Site):
             found = align_site(x, number, total, self.isometry, curvature)
         except (FedhullError, ArithmeticError, np.linalg.LinAlgError):
             return
+        self.standing.centres = total.packed().tolist()
         self.standing.moved_by = found.isometry.to_json()
         self.standing.fits.append(Fit(found.before, found.misfit))
 
@@ -212,8 +237,14 @@ class ClassSite(Site):
         self.sums_done = self.n_sums
 
     def files(self) -> dict[str, bytes]:
-        """The model, in the site's words."""
-        return {MODEL: model_file(self.model, self.study)}
+        """The model, in the site's words, for the cells of this site."""
+        isometry, model = self.isometry, self.model
+        if isometry is not None:
+            # scikit-learn, on which it stands, is slow to import
+            from fedhull.learn.aligned import AlignedClassifier
+
+            model = AlignedClassifier(model, isometry, self.name, self.study.hash.hex())
+        return {MODEL: model_file(model, self.study, self.model_centres)}
 
     def result(self) -> dict[str, Any]:
         """Plain numbers and words."""

@@ -40,13 +40,14 @@ class Fit(msgspec.Struct, frozen=True):
 
 class Standing(msgspec.Struct):
     """`done` sums are over. `sizes` says how many numbers the site has sent to each; `basis` is the
-    digest of what was published last."""
+    digest of what was published last, `centres` are the last that were published."""
 
     done: int = 0
     sizes: list[int] = []
     basis: bytes = b""
     pseudonym: bytes = b""
     told: Told | None = None
+    centres: list[int] = []
     moved_by: dict[str, Any] | None = None
     fits: list[Fit] = []
 

@@ -66,6 +66,26 @@ class ClassTask(Task):
     def leaving(self, holdings: Any) -> list[str]:
         """What of these holdings would leave, in words: class by class, and in all."""
 
+    @property
+    def of_slots(self) -> str:
+        """What is said of the cells of a class so that it can be matched, besides their number."""
+        if self.study.alignments:
+            return "its place, five numbers for where their middle is and how they spread,"
+        return "a sketch, eight sums over them,"
+
+    def aligning(self) -> list[str]:
+        """What leaves of a site, and what it does itself, so that sites fit together."""
+        times = self.study.alignments
+        if not times:
+            return []
+        return [
+            f"{'Once' if times == 1 else 'Twice'} before the last sum, the number of cells of each "
+            f"class and the sum of their positions leave, masked. The coordinator reads the totals "
+            f"over all sites, the centres of the classes, and publishes them to all sites; of a "
+            f"class that is yours alone, they are yours. Your cells are then turned and moved as a "
+            f"whole, on this machine, so that they fit the others'; nobody is told how."
+        ]
+
     def read(self, source: Source) -> Any:
         """Place the cells, keep some for testing, and make of the others what would leave."""
         donor = source.donor

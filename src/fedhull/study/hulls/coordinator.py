@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fedhull.learn.centres import Centres
 from fedhull.study.classes.coordinator import ClassCoordinator
 from fedhull.study.classes.outcome import ClassOutcome
 from fedhull.study.classes.publication import publish
@@ -21,6 +22,12 @@ class HullOutcome(ClassOutcome):
 
     total: HullTotal
     learned: Learned
+
+    @property
+    def model_centres(self) -> Centres | None:
+        """Hulls are matched anew in the last sum, and which of the centres is of which class then
+        only sites know; unless names are agreed."""
+        return super().model_centres if self.study.agreed else None
 
     def is_exact(self, sites: Mapping[str, HullSite]) -> bool:
         """Whether the server's hulls are the survivors', each under the label it was sent."""

@@ -28,6 +28,20 @@ class HullSite(ClassSite):
         """The classes whose hulls leave."""
         return self.sent.classes if self.sums_done >= self.n_sums - 1 else self.holdings.classes
 
+    @property
+    def centre_numbers(self) -> dict[int, int]:
+        """Hulls are matched anew in the last sum, where classes may get other numbers; which is
+        which, the site knows of its own."""
+        told = self.standing.told
+        if told is None:
+            return super().centre_numbers
+        entries = zip(self.holdings.classes, told.entries, strict=True)
+        before = {name: entry.number for name, entry in entries}
+        found: dict[int, set[int]] = {}
+        for name, entry in zip(self.sent_classes, self.entries, strict=True):
+            found.setdefault(entry.number, set()).add(before[name])
+        return {number: n.pop() for number, n in found.items() if len(n) == 1}
+
     def last_contribution(self) -> HullContribution:
         """The site's hulls."""
         sent, number = self.sent, self.n_sums

@@ -102,6 +102,7 @@ class HullTask(ClassTask):
             f"each to within a bin.",
             "With each hull goes the number of its cells and a sketch, eight sums over them, by "
             "which the coordinator finds out whose class is whose.",
+            *self.aligning(),
             "The coordinator sees the sum over all sites, from which it reads all sites' hulls, "
             "but not whose they are.",
         ]

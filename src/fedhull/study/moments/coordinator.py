@@ -71,6 +71,7 @@ class KeptSum(msgspec.Struct, frozen=True):
     features: int
     of_class: tuple[int, ...]
     moments: bytes
+    centres: list[list[int]] = []
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> "KeptSum":
@@ -107,8 +108,11 @@ class MomentCoordinator(ClassCoordinator):
         """The totals, and what they are of."""
         extent = opened.extent
         packed = opened.moments.packed(extent).astype("<i8").tobytes()
+        centres = [centres.packed().tolist() for centres in self.centres]
         return msgspec.msgpack.encode(
-            KeptSum(self.matched, opened.survivors, extent.features, extent.of_class, packed)
+            KeptSum(
+                self.matched, opened.survivors, extent.features, extent.of_class, packed, centres
+            )
         )
 
     def learn(self, opened: MomentTotal) -> bytes:

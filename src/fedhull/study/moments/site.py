@@ -5,6 +5,7 @@ from typing import Any
 from fedhull.learn.moments import Moments
 from fedhull.protocol.summation import Totals
 from fedhull.study.classes.site import ClassSite
+from fedhull.study.classes.standing import LAST
 from fedhull.study.moments.holdings import MomentHoldings, extent_of
 from fedhull.study.moments.sum import MomentContribution, MomentSummation
 
@@ -24,13 +25,14 @@ class MomentSite(ClassSite):
         """What the site adds to the sum, if all sites have so many cells of each class."""
         return self.holdings.moments(self.study, self.class_numbers, totals, self.isometry)
 
-    @property
-    def sizes(self) -> tuple[int | None, int | None]:
-        """How many numbers the site sent to the first sum, if there was more than one, and to the
-        last, as far as the site, which may have come late, remembers it."""
-        totals, before = self.session.totals, self.standing.sizes
-        last = extent_of(self.study, totals).size if totals else None
-        return before[0] if before else None, last
+    def size_of(self, stage: str) -> int | None:
+        """How many numbers the site sent to a sum of this stage, as far as the site, which may have
+        come late, remembers it."""
+        if stage == LAST:
+            totals = self.session.totals
+            return extent_of(self.study, totals).size if totals else None
+        known = zip(self.stages, self.standing.sizes, strict=False)
+        return next((size for of_stage, size in known if of_stage == stage), None)
 
     @property
     def n_features(self) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fedhull.errors import InvalidInput
+from fedhull.learn.centres import Centres
 from fedhull.protocol.keys import Identity, Randomness
 from fedhull.protocol.messages import published_content
 from fedhull.study.classes.plan import Plan
@@ -80,6 +81,8 @@ class MomentTask(ClassTask):
             )
         found = KeptSum.from_bytes(kept)
         coordinator = MomentCoordinator(self.study, found.matched)
+        n_classes = len(found.of_class)
+        coordinator.centres = [Centres.unpacked(np.array(c), n_classes) for c in found.centres]
         coordinator.take(found.total, 0.0)
         return coordinator.outcome(Record(), Counts(None, None, []))
 
@@ -93,12 +96,13 @@ class MomentTask(ClassTask):
         words = class_table(holdings.lines)
         if not study.agreed:
             words.append(
-                "First, for each of these classes, the number of its cells and a sketch, eight "
-                "sums over them, leave, masked, without names. The coordinator reads them for all "
-                "sites' classes, but not whose they are, and finds out whose class is whose."
+                f"First, for each of these classes, the number of its cells and {self.of_slots} "
+                f"leave, masked, without names. The coordinator reads them for all sites' classes, "
+                f"but not whose they are, and finds out whose class is whose."
             )
         return [
             *words,
+            *self.aligning(),
             f"{'Then' if words else 'What leaves are'} sums over all cells, of {features} "
             f"functions of where they lie, by class, and of the products of these functions. They "
             f"are masked: the coordinator reads the totals over all sites, and nothing of yours "
