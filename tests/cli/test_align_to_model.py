@@ -104,7 +104,7 @@ def test_what_cannot_be_aligned_to_a_model_gets_a_sentence(
     np.savez("other.npz", x=x, y=np.array(["alpha"] * 300))
     np.savez("one.npz", x=x, y=np.array(["stem"] * 300))
     plain = json.loads(Path("model.json").read_text())
-    Path("plain.json").write_text(json.dumps({k: v for k, v in plain.items() if k != "centres"}))
+    Path("plain.json").write_text(json.dumps({k: v for k, v in plain.items() if k != "aligned_to"}))
     with pytest.raises(InvalidInput, match=sentence):
         run("align", cells, "--out", tmp_path / "out.npz", *words)
     assert not list(tmp_path.iterdir())

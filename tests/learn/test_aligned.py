@@ -30,7 +30,7 @@ def data():
 def aligned(x, y, model=None, curvature=1.0):
     inner = (model or MomentClassifier(32, curvature=curvature)).fit(x, y)
     columns = np.searchsorted(inner.classes_, y)
-    inner.centres_ = class_centres(x, columns, len(inner.classes_), curvature)
+    inner.aligned_to_ = class_centres(x, columns, len(inner.classes_), curvature)
     return AlignedClassifier(inner, MOVE, "lab-a", "ab" * 32)
 
 
@@ -87,7 +87,7 @@ def test_its_file_says_for_whose_cells_it_is_and_gives_it_back(data, tmp_path):
     again = load_model(tmp_path / "model.json")
     assert (again.site, again.study, again.encoder_) == ("lab-a", "ab" * 32, "cd" * 32)
     np.testing.assert_array_equal(again.predict_proba(x), own.predict_proba(x))
-    assert (again.centres_.packed() == own.centres_.packed()).all()
+    assert (again.aligned_to_.packed() == own.aligned_to_.packed()).all()
     save_model(again, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "model.json").read_bytes()
 
@@ -138,10 +138,10 @@ def test_it_cannot_be_nested_nor_published(data):
 )  # fmt: skip
 def test_centres_that_no_cells_have_are_refused(data, centres):
     own = aligned(*data)
-    content = model_to_json(own.model, centres=own.centres_)
-    assert model_from_json(content).centres_.counts.sum() == len(data[1])
+    content = model_to_json(own.model, centres=own.aligned_to_)
+    assert model_from_json(content).aligned_to_.counts.sum() == len(data[1])
     with pytest.raises(InvalidInput, match="damaged"):
-        model_from_json(content | {"centres": centres}, "model.json")
+        model_from_json(content | {"aligned_to": centres}, "model.json")
 
 
 # A site that comes after the study

@@ -212,6 +212,7 @@ def test_pages_say_that_centres_were_seen_and_published(folders):
         placed = class_words.PLACES.format(threshold=page.threshold)
         assert (placed in words.seen(page)) == (not page.agreed)
         if words is moment_words:
+            assert f"{words.CENTRES_ADD}." in words.unprotected(page)
             said = [*words.seen(page), *words.hidden(page), *words.unprotected(page)]
             assert not any("sketch" in line for line in said)
 
@@ -235,6 +236,7 @@ def test_what_the_server_does_not_see_is_a_no_in_the_threat_model(row):
         class_words.CENTRES_TELL,
         class_words.OF_PLACES,
         moment_words.DROPOUTS_OF_PLACES,
+        moment_words.CENTRES_ADD,
         alignment_section.STAYS,
     ],
 )

@@ -100,7 +100,7 @@ def test_a_sites_file_is_right_as_often_as_the_site_was(which, request):
 def test_a_sites_file_has_the_published_centre_of_each_of_its_classes(which, request):
     for site in request.getfixturevalue(which).sites.values():
         model = file_of(site)["model"]
-        found = dict(zip(model["classes"], model["centres"], strict=True))
+        found = dict(zip(model["classes"], model["aligned_to"], strict=True))
         for name in site.sent_classes:
             assert found[name] == own_centres(site, name)
             assert found[name][0] > 100
@@ -109,12 +109,12 @@ def test_a_sites_file_has_the_published_centre_of_each_of_its_classes(which, req
 def test_the_coordinators_file_has_centres_and_no_isometry(moments, by_name, hulls_by_name):
     for made in (moments, by_name, hulls_by_name):
         content, last = file_of(made.outcome), made.outcome.centres[-1]
-        assert content["centres"] == last.packed().reshape(-1, 4).tolist()
+        assert content["aligned_to"] == last.packed().reshape(-1, 4).tolist()
         assert "isometry" not in content
 
 
 def test_the_coordinator_of_hulls_without_agreed_names_has_none_in_its_file(hulls):
-    assert "centres" not in file_of(hulls.outcome)
+    assert "aligned_to" not in file_of(hulls.outcome)
 
 
 def test_without_alignment_files_are_as_they_were():
@@ -122,7 +122,7 @@ def test_without_alignment_files_are_as_they_were():
     for party in (made.outcome, *made.sites.values()):
         content = file_of(party)
         assert content["kind"] == "moments"
-        assert not {"centres", "site", "isometry"} & content.keys()
+        assert not {"aligned_to", "site", "isometry"} & content.keys()
 
 
 def test_a_site_that_fetches_its_model_late_has_the_same_file(moments):

@@ -74,9 +74,9 @@ class AlignedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return getattr(self.model, "encoder_", None)
 
     @property
-    def centres_(self) -> Centres | None:
+    def aligned_to_(self) -> Centres | None:
         """The centres of the model's classes, in the model's frame."""
-        return getattr(self.model, "centres_", None)
+        return getattr(self.model, "aligned_to_", None)
 
     def moved(self, X: Any) -> np.ndarray:  # noqa: N803 - scikit-learn's name
         """The site's points (n, d), in the model's frame."""

@@ -24,10 +24,10 @@ Whole = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
 class Content(msgspec.Struct, kw_only=True, tag_field=KIND, forbid_unknown_fields=True):
     """What all model files hold; each classifier has a subclass with its name as tag.
 
-    `encoder` is the SHA-256 of the encoder that the points come from. `centres` are those that the
-    sites of a study have aligned themselves to: for each class the number of its cells and the sums
-    of their coordinates (`Centres`), zeros where they are not known. `class_of_label` stands in
-    files that were published by version 1 of the protocol.
+    `encoder` is the SHA-256 of the encoder that the points come from. `aligned_to` are the centres
+    that the sites of a study have aligned themselves to: for each class the number of its cells and
+    the sums of their coordinates (`Centres`), zeros where they are not known. `class_of_label`
+    stands in files that were published by version 1 of the protocol.
     """
 
     format: Literal["fedhull-model"] = FORMAT
@@ -36,7 +36,7 @@ class Content(msgspec.Struct, kw_only=True, tag_field=KIND, forbid_unknown_field
     dimension: Annotated[int, msgspec.Meta(ge=1)]
     curvature: float
     class_of_label: dict[str, int] | None = None
-    centres: list[list[Whole]] | None = None
+    aligned_to: list[list[Whole]] | None = None
     encoder: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")] | None = None
 
     def __post_init__(self) -> None:
@@ -48,18 +48,20 @@ class Content(msgspec.Struct, kw_only=True, tag_field=KIND, forbid_unknown_field
             beyond = set(self.class_of_label.values()) - set(self.classes)
             if beyond:
                 raise InvalidInput(f"class_of_label must name classes, not {beyond.pop()}")
-        if self.centres is not None:
-            if {len(row) for row in self.centres} != {self.dimension + 2}:
-                raise InvalidInput(f"centres must be {self.dimension + 2} numbers for each class")
-            if len(self.centres) != len(self.classes):
-                raise InvalidInput(f"centres must be those of {len(self.classes)} classes")
-            _centres(self.centres).check()
+        if self.aligned_to is not None:
+            if {len(row) for row in self.aligned_to} != {self.dimension + 2}:
+                raise InvalidInput(
+                    f"aligned_to must be {self.dimension + 2} numbers for each class"
+                )
+            if len(self.aligned_to) != len(self.classes):
+                raise InvalidInput(f"aligned_to must be those of {len(self.classes)} classes")
+            _centres(self.aligned_to).check()
         self.check()
 
     @property
     def class_centres(self) -> Centres | None:
         """The centres, if the file has them."""
-        return None if self.centres is None else _centres(self.centres)
+        return None if self.aligned_to is None else _centres(self.aligned_to)
 
     def check(self) -> None:
         """Raise InvalidInput if the fields of a subclass do not go together."""

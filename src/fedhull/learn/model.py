@@ -17,7 +17,7 @@ from fedhull.text import shortened
 _PUBLISHED = "the published model"
 # where keys stand in a file, whatever the classifier has in between
 _FIRST = ("format", "version", KIND, "classes", "dimension", "curvature")
-_LAST = ("class_of_label", "centres", "encoder")
+_LAST = ("class_of_label", "aligned_to", "encoder")
 
 
 def model_to_json(
@@ -42,7 +42,7 @@ def model_to_json(
     content = model.to_content()
     content.encoder = encoder
     if centres is not None:
-        content.centres = np.column_stack((centres.counts, centres.sums)).tolist()
+        content.aligned_to = np.column_stack((centres.counts, centres.sums)).tolist()
     values = msgspec.to_builtins(content)
     between = [key for key in values if key not in _FIRST + _LAST]
     # what is not known is left out
@@ -52,8 +52,8 @@ def model_to_json(
 
 def model_from_json(content: Any, name: str = "the model") -> Any:
     """The classifier of `model_to_json`; its attribute `encoder_` is the hash of the encoder that
-    its points come from, or None, and `centres_` are those that sites have aligned themselves to,
-    or None."""
+    its points come from, or None, and `aligned_to_` are the centres that sites have aligned
+    themselves to, or None."""
     if isinstance(content, dict) and content.get(KIND) == ALIGNED:
         return _aligned(content, name)
     return _classifier(_checked(content, name), name)
@@ -63,7 +63,7 @@ def save_model(model: Any, path: str | Path, encoder: str | None = None) -> None
     """Write a fitted classifier to a JSON file, with the hash of the encoder that its points come
     from, if there is one: a model that was loaded knows its own, and the centres of its classes."""
     encoder = getattr(model, "encoder_", None) if encoder is None else encoder
-    write_json(path, model_to_json(model, encoder, getattr(model, "centres_", None)))
+    write_json(path, model_to_json(model, encoder, getattr(model, "aligned_to_", None)))
 
 
 def load_model(path: str | Path) -> Any:
@@ -149,5 +149,5 @@ def _classifier(content: Content, name: str) -> Any:
     model.classes_ = np.array(content.classes)
     model.n_features_in_ = content.dimension
     model.encoder_ = content.encoder
-    model.centres_ = content.class_centres
+    model.aligned_to_ = content.class_centres
     return model

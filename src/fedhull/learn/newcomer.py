@@ -20,7 +20,7 @@ LEAST_CLASSES, LEAST_CELLS = 2, 3
 
 def study_model(model: Any) -> Any:
     """The model in the frame of the centres, if this is one for the cells of a single site."""
-    return getattr(model, "model", model)
+    return model.model if hasattr(model, "isometry") else model
 
 
 def align_newcomer(points: ArrayLike, labels: ArrayLike, model: Any) -> Alignment:
@@ -30,7 +30,7 @@ def align_newcomer(points: ArrayLike, labels: ArrayLike, model: Any) -> Alignmen
     model : from a file of a study whose sites were aligned; it may be for cells of another site.
     """
     asked = study_model(model)
-    centres: Centres | None = getattr(asked, "centres_", None)
+    centres: Centres | None = getattr(asked, "aligned_to_", None)
     if centres is None or not centres.counts.any():
         raise InvalidInput(
             "the model has no class centres to align to: the sites of its study were not aligned, "

@@ -77,6 +77,12 @@ OF_TOTALS = (
     "somebody who knew beforehand roughly where each cell lies could still place a few of them, up "
     "to one in ten, precisely."
 )
+# Under "Where sites are aligned", in the same place.
+CENTRES_ADD = (
+    "Centres come on top of the totals of moments, and the rule by which these hold fewer numbers "
+    "than the cells have coordinates does not count them: three more numbers of every class, each "
+    "time"
+)
 FEW_IN_A_SKETCH = (
     "Small sketches. Sketches of four cells or fewer left, whose eight numbers are as many as the "
     "cells have coordinates."
@@ -162,7 +168,8 @@ def unprotected(page: AnyMomentPage) -> list[str]:
     solved = [OF_TOTALS] if page.agreed else [_of_slots(page), OF_TOTALS]
     of_slots = DROPOUTS_OF_PLACES if page.placed else DROPOUTS_OF_SKETCHES
     names = [DROPOUTS, AGREED] if page.agreed else [f"{DROPOUTS} {of_slots}"]
-    centres = class_words.centres_unprotected(page)
+    counted = [f"{CENTRES_ADD}."] if page.alignments else []
+    centres = [*counted, *class_words.centres_unprotected(page)]
     cohort = [SMALL_COHORT] if page.n_in_sum == 2 else []
     always = [class_words.SESSIONS, class_words.NOT_AUDITED]
     collusion = class_words.collusion(page)
