@@ -51,9 +51,9 @@ class Federation:
 
     @property
     def in_sum(self) -> list[Any]:
-        """What the sites hold that are in the sum."""
+        """What the sites that are in the sum took into it."""
         sites = self.session.sites
-        return [sites[name].holdings for name in self.outcome.survivors]
+        return [sites[name].sent for name in self.outcome.survivors]
 
 
 def federate(study: Study, dealt: Dealt, holdings: dict[str, Any]) -> Federation:
