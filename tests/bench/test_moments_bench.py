@@ -1,6 +1,6 @@
 """The benchmark measures what it says; how fast things are is for the benchmark itself to tell."""
 
-from fedhull.bench.moments import bench_memory, bench_moments
+from fedhull.bench.moments import bench_memory, bench_moments, bench_study
 
 
 def test_features_and_moments_are_timed_against_the_same_peer():
@@ -8,3 +8,10 @@ def test_features_and_moments_are_timed_against_the_same_peer():
     assert features.peer_seconds == moments.peer_seconds > 0
     assert min(features.seconds, moments.seconds) > 0
     assert bench_memory(2000, n_features=16) > 10
+
+
+def test_a_study_is_timed_stage_by_stage():
+    seconds = bench_study(2000, sites=4)
+    total = seconds.pop("total")
+    assert {"moments", "protocol", "grouping", "learning"} <= set(seconds)
+    assert 0 < total == sum(seconds.values())

@@ -68,6 +68,17 @@ def test_with_agreed_names_the_model_is_that_of_the_pooled_cells_whoever_drops_o
     assert (np.array(NAMES)[numbers] == pooled.predict(everywhere)).all()
 
 
+@pytest.mark.parametrize("agreed", [True, False])
+def test_where_all_sites_are_measured_alike_aligning_them_changes_nothing_to_the_last_bit(agreed):
+    x, y = cells(1, n=1500)
+    owner = dealt(0, len(y), 4)
+    still, aligned = (
+        run(moment_study(4, agreed, align=align), x, y, owner).outcome.model for align in (0, 2)
+    )
+    assert (still.classes_ == aligned.classes_).all() or not agreed
+    assert sorted(still.coef_.T.tolist()) == sorted(aligned.coef_.T.tolist())
+
+
 def test_with_own_names_the_model_is_that_of_the_pooled_cells_if_classes_are_matched_rightly():
     x, y = cells(1, n=1500)
     owner = dealt(0, len(y), 4)

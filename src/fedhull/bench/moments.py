@@ -1,13 +1,16 @@
 """Features and exact moments against the cosine and the matrix product that nobody can avoid."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from fedhull.bench.timing import Bar, Measurement, best_times, peak_memory_mb
+from fedhull.data.tree import make_tree
 from fedhull.disc.sampling import sample_uniform
 from fedhull.learn.features import HorocycleFeatures
 from fedhull.learn.moment_classifier import MomentClassifier
+from fedhull.simulation.simulate import simulate
 
 RADIUS, CLASSES = 0.95, 10
 PEER = "np.cos + ΦᵀΦ"
@@ -41,6 +44,18 @@ def bench_moments(n: int, n_features: int = 128, repeats: int = 5) -> Iterator[M
     )
     yield Measurement("features", n, features, PEER, other, "× as long", Bar("≤", 1.5))
     yield Measurement("moments", n, moments, PEER, other, "× as long", Bar("≤", 1.5))
+
+
+def bench_study(n: int, sites: int = 10) -> dict[str, float]:
+    """Seconds of each stage of a study of moments over n cells of a tree, Dirichlet(0.5) shares of
+    each class at each site, under names of its own; `total` is all of them."""
+    settings: dict[str, Any] = {"epsilon": 0.01, "summary": "moments", "switch_labels": True}
+    data = make_tree(n, seed=0)
+    # once small and unmeasured, for the compiler
+    simulate(data.x[:2000], data.y[:2000], clients=3, **settings)
+    result = simulate(data.x, data.y, clients=sites, partition="dirichlet:0.5", **settings)
+    seconds: dict[str, float] = result.to_json()["seconds"]
+    return seconds | {"total": sum(seconds.values())}
 
 
 def _points(n: int) -> tuple[np.ndarray, np.ndarray]:
