@@ -48,6 +48,7 @@ def test_the_demo_leaves_out_the_picture_and_says_so(tmp_path):
     assert f"No picture of the decoded hulls: {SENTENCE}" in words
     assert {path.name for path in tmp_path.iterdir()} == {
         "model.json",
+        "moments",
         "report.html",
         "result.json",
     }

@@ -13,7 +13,7 @@ from fedhull.errors import FedhullError, StillWaiting
 COMMANDS = {
     "demo": Entry(
         "fedhull.cli.demo:demo",
-        "Run a whole study: four sites, six kinds of cells, one site drops out.",
+        "Run a whole study, with hulls and with moments: four sites, one drops out.",
     ),
     "embed": Entry(
         "fedhull.cli.embed:embed",
@@ -33,7 +33,7 @@ COMMANDS = {
     ),
     "plan": Entry(
         "fedhull.cli.plan:plan",
-        "Show what a study would send: bins, label code and why, bytes, what would leave a site.",
+        "Show what a study would send: how it is coded, bytes, what would leave a site.",
     ),
     "keygen": Entry(
         "fedhull.cli.keygen:keygen",

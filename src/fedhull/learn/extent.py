@@ -33,7 +33,7 @@ class Extent:
         so many dimensions; of classes with fewer than `least` cells nothing is known.
 
         >>> Extent.of([100, 5, 2], most=128, dimension=2, least=5)
-        Extent(features=16, of_class=(16, 8, 0))
+        Extent(features=18, of_class=(18, 8, 0))
         """
         n = np.asarray(counts, dtype=np.int64)
         known = n >= max(least, 1)

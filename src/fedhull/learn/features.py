@@ -32,9 +32,9 @@ class HorocycleFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     >>> features = HorocycleFeatures(n_features=4, seed=1)
     >>> features.fit_transform([[0.0, 0.0], [0.5, 0.0], [0.0, -0.999999]]).round(3)
-    array([[-0.952,  0.985,  0.022, -0.971],
-           [-0.007,  0.803, -0.731,  0.572],
-           [ 0.964, -0.645,  0.908, -0.985]])
+    array([[-0.952, -0.971,  0.022,  0.985],
+           [-0.007,  0.572, -0.731,  0.803],
+           [ 0.964, -0.985,  0.908, -0.645]])
     """
 
     def __init__(

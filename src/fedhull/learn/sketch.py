@@ -69,7 +69,7 @@ def slot_sketch(points: ArrayLike, curvature: float = 1.0, seed: int = 0) -> np.
     units of 2⁻²⁴ and still between −n and n.
 
     >>> (slot_sketch([[0.1, 0.2], [0.3, 0.1], [-0.2, 0.5]]) / 2**24).tolist()
-    [2.5, -1.5, 2.5, -1.5, 2.5, 0.0, 2.5, 1.0]
+    [2.5, -1.5, 2.5, 1.0, 2.5, 0.0, 2.5, -1.5]
     """
     return (class_sketch(points, curvature, seed) + _STEP // 2) // _STEP * _STEP
 
