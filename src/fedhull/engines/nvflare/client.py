@@ -62,7 +62,10 @@ def _take_part(
                 f"start again; if somebody does, ask the coordinator for new kits"
             )
         if process.poll() is not None:
-            raise EngineFailure(f"FLARE's client has ended early; the end of {log} says why")
+            raise EngineFailure(
+                f"FLARE's client, started with the kit of {kit.name}, has ended early; the end of "
+                f"{log} says why"
+            )
 
     grace = _JOB_END_SECONDS
     try:
