@@ -72,6 +72,7 @@ def test_with_agreed_names_there_is_one_sum(tmp_path):
     ] * 3
 
 
+@pytest.mark.slow
 def test_sites_that_align_themselves_take_four_sums(tmp_path):
     study = MailStudy(tmp_path, NAMES, f"{TWO_OF_THREE}\n{ALIGNED}")
     study.until("upload", number=3)

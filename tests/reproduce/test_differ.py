@@ -70,7 +70,7 @@ def test_each_column_is_the_score_that_simulate_gives_with_its_settings():
     second = {
         name: simulate(
             TREE.x, TREE.y, clients=dealt.sites, partition=dealt.owner, seed=6,
-            baselines=True, **COMMON, **settings,
+            baselines=("alone", "C"), **COMMON, **settings,
         ).accuracy
         for name, settings in (("ours", {}), ("paper", PAPER), ("moments", MOMENTS))
     }  # fmt: skip
@@ -113,6 +113,7 @@ def test_a_mean_over_some_trials_only_says_over_how_many():
     assert differ._accuracy(row | {"trials": 2}, differ.HULLS) == "81.2 ± 3.0"
 
 
+@pytest.mark.slow
 def test_a_data_set_that_is_not_here_is_named_and_does_not_stop_the_others(monkeypatch):
     monkeypatch.delenv("FEDHULL_DATA_DIR", raising=False)
     absent = DataSet("absent", lambda: find_published("absent.npz"))

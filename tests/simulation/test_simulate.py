@@ -308,7 +308,7 @@ def test_the_papers_olsson_row():
     x, y = load_dataset("olsson")
     accuracy = fedhull.simulate(
         x, y, clients=3, epsilon=0.01, split_seed=3, trials=10, method="poincare-svm",
-        grouping="spectral", guard="none", min_cells=1, baselines=True,
+        grouping="spectral", guard="none", min_cells=1, baselines=("CP", "CE", "FLP", "FLE"),
     ).accuracy  # fmt: skip
     assert accuracy["CP"]["mean"] == pytest.approx(79.17, abs=0.005)
     assert accuracy["CE"]["mean"] == pytest.approx(68.75, abs=0.005)
