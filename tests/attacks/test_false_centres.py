@@ -321,7 +321,7 @@ def seen_move(before, after, number):
     return translation(start) @ translation(back) @ translation(-start)
 
 
-def test_the_centre_of_a_class_that_one_site_has_alone_is_that_sites():
+def test_of_a_class_that_one_site_has_alone_no_centre_leaves():
     study = make_study(names=("mine", "stem", "lineage-1"))
     data, task, sites = make_tree(640, lineages=1, seed=3), task_of(study), {}
     for i, name in enumerate(sorted(study.clients)):
@@ -330,6 +330,7 @@ def test_the_centre_of_a_class_that_one_site_has_alone_is_that_sites():
         sites[name] = task.site(name, identity(name), task.prepare(0.7 * data.x[i::4], y))
     first = sites[min(sites)]
     _, outcome = run(study, sites)
-    own = first.holdings.centres(study, first.class_numbers, 3, None)
-    assert (outcome.centres[0].sums[0] == own.sums[0]).all()
-    assert outcome.centres[0].counts[0] == own.counts[0] > 0
+    assert first.holdings.centres(study, first.class_numbers, 3, None).counts[0] > 5
+    for centres in outcome.centres:
+        assert centres.counts[0] == 0 < centres.counts[1:].min()
+        assert not centres.sums[0].any()

@@ -152,4 +152,5 @@ def test_consent_says_that_centres_leave_and_are_published(which, request):
     assert "publishes them to all sites" in words
     if which == "moments":
         assert "its place, five numbers" in words
-        assert "sketch" not in words
+        assert "if there are 8 or more a sketch, eight sums over them" in words
+    assert "of a class that is yours alone nothing leaves here" in words

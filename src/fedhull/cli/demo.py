@@ -113,7 +113,7 @@ def _side_by_side(hulls: dict[str, Any], moments: dict[str, Any]) -> Table:
     table.add_row(
         "what the server reads",
         "hulls, sketches and counts of unnamed sites' classes",
-        "sketches and counts of unnamed sites' classes, and totals over all sites",
+        "counts, sketches and places of unnamed sites' classes, and totals over all sites",
     )
     return table
 

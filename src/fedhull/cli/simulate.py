@@ -191,11 +191,13 @@ def _moments_left(numbers: dict[str, Any]) -> list[str]:
     sketches = (
         "Names were agreed, so nothing was sent to match classes by."
         if agreed
-        else f"For each class of each site a count and a sketch left, eight sums over at least "
-        f"{smallest} cells."
+        else f"For each class of each site a count left, and {_told_of_classes(settings)}, all of "
+        f"at least {smallest} cells."
     )
+    align = settings["align"]
+    centres = "" if align == 0 else "The centres of classes that several sites have left as totals."
     return [
-        f"Leakage: no points left. {sketches}",
+        f"Leakage: no points left. {sketches} {centres}".rstrip(),
         f"For all sites together, totals of up to {features} features left, by class, and of their "
         f"products. {leakage['classes_withheld']:.1f} classes were withheld."
         + (f" The smallest class has {smallest} cells in all." if agreed else ""),
@@ -204,6 +206,13 @@ def _moments_left(numbers: dict[str, Any]) -> list[str]:
         f"Totals at the server equal the sites' sums: {_yes(numbers['decoded_exactly'])}"
         + ("." if agreed else f"; classes matched rightly: {numbers['grouping_correct']:.1%}."),
     ]
+
+
+def _told_of_classes(settings: dict[str, Any]) -> str:
+    """What else is said of a class so that it can be matched."""
+    if settings["align"] == 0:
+        return "a sketch, eight sums over its cells"
+    return "where its cells lie, in five numbers or, of eight cells or more, in thirteen"
 
 
 def _yes(right: bool) -> str:

@@ -22,19 +22,21 @@ CENTRES = (
 PLACES = (
     "of every class of every site in one set of ≥ {threshold}, which the server chooses, where "
     "names are not agreed: the number of its cells, their middle and how they spread around it "
-    "(their place, five numbers), and which of these classes are one site's"
+    "(their place, five numbers), of eight cells or more also eight sums over them (their sketch), "
+    "and which of these classes are one site's"
 )
 HIDDEN_ISOMETRY = "by which isometry a site moves its cells, and how well it fits"
 HIDDEN_CENTRES = "the centre of one site's cells of a class that other sites have as well"
 # Sentences in the same place.
 CENTRES_TELL = (
-    "Centres. The centres of all classes are published to all sites. That of a class which only "
-    "one site has is that site's alone, and a site can subtract its own part from any."
+    "Centres. The centres of all classes that two or more sites have are published to all sites. "
+    "A site can subtract its own part from any."
 )
 OF_PLACES = (
-    "From the five numbers that leave for a class of three or more cells, its cells cannot be "
-    "calculated; the numbers show where the middle of these cells is and how far they spread, and "
-    "more to somebody who knows most of these cells already."
+    "From the five numbers that leave for a class of three to seven cells, and the thirteen for "
+    "one of eight or more, its cells cannot be calculated; the numbers show where the middle of "
+    "these cells is and how far they spread, and more to somebody who knows most of these cells "
+    "already."
 )
 # Sentences of "What is not protected", in the same place.
 COLLUSION = (

@@ -44,8 +44,9 @@ def _places(page: AnyMomentPage) -> dict[str, Any]:
         "points",
         "Where each class lies",
         "A site finds the middle of the cells of each class, and how far and in which direction "
-        "they spread. These five numbers and the number of cells are all that leaves at first, "
-        "masked, without names. They can be moved, so that classes can be matched although sites "
+        "they spread: five numbers, to which a class of eight cells or more adds a sketch of "
+        "eight. These and the number of cells are all that leaves at first, masked, without names. "
+        "Places can be moved, so that classes can be matched although sites "
         "were measured differently. Smaller classes than the study allows are withheld.",
         *_travelled(page.moments.match),
         (page.parameters.get("fewest cells of a class", ""), "cells, at least, in each place"),

@@ -81,7 +81,11 @@ def _sent(page: SitePage) -> str:
 
 def _summed(page: MomentSitePage) -> str:
     features = page.moments.features
-    slot = "five numbers that say where it lies" if page.placed else "a sketch of eight numbers"
+    slot = (
+        "five numbers that say where it lies, and if it has eight cells or more a sketch of eight"
+        if page.placed
+        else "a sketch of eight numbers"
+    )
     sketch = "" if page.agreed else f"a count and {slot} left, without its name, and "
     centres = "its count and mean position, and " if page.alignments else ""
     return (

@@ -67,6 +67,8 @@ def federate(study: Study, dealt: Dealt, holdings: dict[str, Any]) -> Federation
         truth = _true_classes(session)
         names = names_of_groups(outcome.match.groups, truth, dealt.y)
         correct = share_matched(outcome.match.groups, truth)
+    # before its classes have names: centres go by number
+    outcome.model.aligned_to_ = outcome.model_centres
     return Federation(session, names, named(outcome.model, names), correct)
 
 

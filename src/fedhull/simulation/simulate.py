@@ -240,10 +240,11 @@ def simulate(
 
 def _radius(points: np.ndarray, curvature: float, site_shift: float) -> float:
     """The smallest radius that holds all points, wherever sites are moved to."""
-    root, largest = np.sqrt(curvature), float(np.hypot(*points.T).max() * (1 + 1e-12))
-    if site_shift == 0.0:
-        return largest
-    return float(np.tanh(np.arctanh(root * largest) + site_shift / 2.0) / root)
+    rim = np.nextafter(1.0, 0.0)
+    share = min(np.sqrt(curvature) * np.hypot(*points.T).max() * (1 + 1e-12), rim)
+    if site_shift > 0.0:
+        share = min(np.tanh(np.arctanh(share) + site_shift / 2.0), rim)
+    return float(share / np.sqrt(curvature))
 
 
 def _with_room_for(study: Study, dropped: int) -> Study:

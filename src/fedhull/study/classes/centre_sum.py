@@ -48,7 +48,8 @@ class CentreSummation:
 
     @property
     def most(self) -> tuple[int, ...]:
-        """The cells of each class: of one with too few in all, nothing leaves."""
+        """The cells of each class: of one with too few in all, or at one site only, nothing
+        leaves."""
         return (MOST_CELLS // len(self.study.clients),) * self.n_classes
 
     def layout(self, totals: Totals, participants: int) -> Layout:
@@ -84,8 +85,10 @@ class CentreContribution:
         """Totals need no labels."""
 
     def vector(self, drawn: None, totals: Totals, participants: int) -> Vector:
-        """The centres of classes with enough cells over all sites."""
-        enough = np.array(totals) >= self.summation.study.disclosure.min_cells
+        """The centres of classes with enough cells over all sites, and cells at others: to a centre
+        that is one site's alone nobody could align itself."""
+        shared = np.array(totals) > np.array(self.announced)
+        enough = shared & (np.array(totals) >= self.summation.study.disclosure.min_cells)
         own = self.make()
         kept = Centres(own.counts * enough, own.sums * enough[:, None])
         return [to_elements(kept.packed(), CENTRE_FIELD)]

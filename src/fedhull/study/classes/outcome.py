@@ -51,7 +51,7 @@ class ClassOutcome(ABC):
         together."""
         curvature = self.study.geometry.curvature
         return [
-            float(np.sqrt(np.average(c.scatter(), weights=c.counts) / curvature))
+            float(np.sqrt(c.counts @ c.scatter() / max(c.counts.sum(), 1) / curvature))
             for c in self.centres
         ]
 

@@ -14,6 +14,7 @@ from fedhull.protocol.agreement import collusion_words
 from fedhull.study.classes.holdings import ClassHoldings
 from fedhull.study.classes.plan import Plan
 from fedhull.study.classes.standing import stages_of
+from fedhull.study.classes.told import BOTH_FROM
 from fedhull.study.frame import load_points, read_encoder
 from fedhull.study.naming import agreed_labels, read_map
 from fedhull.study.study import Study
@@ -70,7 +71,10 @@ class ClassTask(Task):
     def of_slots(self) -> str:
         """What is said of the cells of a class so that it can be matched, besides their number."""
         if self.study.alignments:
-            return "its place, five numbers for where their middle is and how they spread,"
+            return (
+                f"its place, five numbers for where their middle is and how they spread, and if "
+                f"there are {BOTH_FROM} or more a sketch, eight sums over them,"
+            )
         return "a sketch, eight sums over them,"
 
     def aligning(self) -> list[str]:
@@ -82,8 +86,8 @@ class ClassTask(Task):
             f"{'Once' if times == 1 else 'Twice'} before the last sum, the number of cells of each "
             f"class and the sum of their positions leave, masked. The coordinator reads the totals "
             f"over all sites, the centres of the classes, and publishes them to all sites; of a "
-            f"class that is yours alone, they are yours. Your cells are then turned and moved as a "
-            f"whole, on this machine, so that they fit the others'; nobody is told how."
+            f"class that is yours alone nothing leaves here. Your cells are then turned and moved "
+            f"as a whole, on this machine, so that they fit the others'; nobody is told how."
         ]
 
     def read(self, source: Source) -> Any:

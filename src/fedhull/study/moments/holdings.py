@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from fedhull.disc.isometry import Isometry
+from fedhull.disc.points import as_ball_points
 from fedhull.learn.extent import Extent
 from fedhull.learn.horocycles import Horocycles, draw_horocycles
 from fedhull.learn.moment_classifier import SCALES
@@ -116,6 +117,7 @@ def make_moments(
 ) -> MomentHoldings:
     """Which of the `classes` take part, and their sketches. Where names are agreed there are no
     sketches, and it is the totals over all sites that must have enough cells."""
+    as_ball_points(x, study.geometry.curvature, "x")  # a bad point is named by its row in all
     classes = np.unique(y) if classes is None else classes
     least = 1 if study.agreed else study.disclosure.min_cells
     lines = []
