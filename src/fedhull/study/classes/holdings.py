@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -32,6 +32,33 @@ class ClassLine(msgspec.Struct, frozen=True, kw_only=True):
     withheld: str = ""
 
 
+class PackedCells(msgspec.Struct, array_like=True):
+    """The cells of a site as bytes."""
+
+    x: bytes
+    of_class: bytes
+    test: bytes
+
+    @classmethod
+    def of(cls, held: "ClassHoldings") -> Self:
+        """The cells of these holdings."""
+        return cls(
+            x=held.x.astype("<f8").tobytes(),
+            of_class=held.of_class.astype("<i4").tobytes(),
+            test=np.packbits(held.test).tobytes(),
+        )
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The inverse of `of`, as arguments of holdings."""
+        of_class = np.frombuffer(self.of_class, dtype="<i4")
+        test = np.unpackbits(np.frombuffer(self.test, dtype=np.uint8), count=len(of_class))
+        return {
+            "x": np.frombuffer(self.x, dtype="<f8").reshape(-1, 2),
+            "of_class": of_class,
+            "test": test.astype(bool),
+        }
+
+
 @dataclass(frozen=True, repr=False, kw_only=True)
 class ClassHoldings:
     """A site's classes in its own order, and its cells.
@@ -39,8 +66,10 @@ class ClassHoldings:
     `classes` are those that leave, with the count and the sketch of the cells of each; `withheld`
     are the others. x : (n, 2), all points; of_class : (n,), the position of each point's class
     among all; test : (n,), which of them are kept for testing. Where names are agreed, a class may
-    stand for `several`.
+    stand for `several`. `Packed` names the fields that are kept with the cells between processes.
     """
+
+    Packed: ClassVar[Any]
 
     classes: list[Any]
     sketches: list[list[int]] = field(default_factory=list)
@@ -132,36 +161,24 @@ class ClassHoldings:
                 counts[number] += n
         return tuple(counts)
 
+    def to_bytes(self) -> bytes:
+        """What would leave, and the cells behind it."""
+        kept = [name for name in self.Packed.__struct_fields__ if name != "cells"]
+        plain = {name: getattr(self, name) for name in kept}
+        return msgspec.msgpack.encode(self.Packed(**plain, cells=PackedCells.of(self)))
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> Self:
+        """The inverse of `to_bytes`."""
+        try:
+            kept = msgspec.structs.asdict(msgspec.msgpack.decode(raw, type=cls.Packed))
+            return cls(**kept.pop("cells").arrays(), **kept)
+        except (msgspec.MsgspecError, ValueError):
+            raise InvalidInput("what a site prepared for the session is damaged") from None
+
     def table(self) -> tuple[np.ndarray, list[str]]:
         """The points."""
         return self.x, ["x0", "x1"]
-
-
-class PackedCells(msgspec.Struct, array_like=True):
-    """The cells of a site as bytes."""
-
-    x: bytes
-    of_class: bytes
-    test: bytes
-
-    @classmethod
-    def of(cls, held: ClassHoldings) -> Self:
-        """The cells of these holdings."""
-        return cls(
-            x=held.x.astype("<f8").tobytes(),
-            of_class=held.of_class.astype("<i4").tobytes(),
-            test=np.packbits(held.test).tobytes(),
-        )
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The inverse of `of`, as arguments of holdings."""
-        of_class = np.frombuffer(self.of_class, dtype="<i4")
-        test = np.unpackbits(np.frombuffer(self.test, dtype=np.uint8), count=len(of_class))
-        return {
-            "x": np.frombuffer(self.x, dtype="<f8").reshape(-1, 2),
-            "of_class": of_class,
-            "test": test.astype(bool),
-        }
 
 
 H = TypeVar("H", bound=ClassHoldings)
@@ -230,14 +247,6 @@ def too_few(study: Study, members: np.ndarray, donors: np.ndarray | None, cells:
     if donors is not None and len(set(donors[members].tolist())) < rules.min_donors:
         return f"has cells of fewer than {rules.min_donors} donors"
     return ""
-
-
-def read_packed(raw: bytes, read: Callable[[bytes], H]) -> H:
-    """Holdings from the bytes that a site has kept."""
-    try:
-        return read(raw)
-    except (msgspec.MsgspecError, ValueError):
-        raise InvalidInput("what a site prepared for the session is damaged") from None
 
 
 def _held_out(of_class: np.ndarray, share: float, seed: int) -> np.ndarray:

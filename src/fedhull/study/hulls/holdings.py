@@ -16,7 +16,6 @@ from fedhull.study.classes.holdings import (
     ClassLine,
     PackedCells,
     positions_among,
-    read_packed,
     too_few,
 )
 from fedhull.study.classes.holdings import prepare as prepare_classes
@@ -24,11 +23,25 @@ from fedhull.study.classes.told import tell
 from fedhull.study.study import Study
 
 
+class _Packed(msgspec.Struct, array_like=True):
+    classes: list[Any]
+    hulls: list[list[int]]
+    points_held: int
+    points_guarded: int
+    sketches: list[list[int]]
+    withheld: list[Any]
+    lines: list[ClassLine]
+    several: dict[str, list[str]]
+    cells: PackedCells
+
+
 @dataclass(frozen=True, repr=False, kw_only=True)
 class HullHoldings(ClassHoldings):
     """A site's classes, the bins of their hulls, and the cells behind them. `points_held` counts
     the points that the hulls could be made from, `points_guarded` those of them that the guard left
     out."""
+
+    Packed = _Packed
 
     hulls: list[list[int]]
     points_held: int
@@ -55,44 +68,6 @@ class HullHoldings(ClassHoldings):
         """How many points each hull was made from, those included that the guard left out."""
         counts = np.bincount(self.of_class[~self.test], minlength=len(self.classes))
         return counts[: len(self.classes)].tolist()
-
-    def to_bytes(self) -> bytes:
-        """What would leave, and the cells behind it."""
-        return msgspec.msgpack.encode(
-            _Packed(
-                classes=self.classes,
-                hulls=self.hulls,
-                points_held=self.points_held,
-                points_guarded=self.points_guarded,
-                sketches=self.sketches,
-                withheld=self.withheld,
-                lines=self.lines,
-                several=self.several,
-                cells=PackedCells.of(self),
-            )
-        )
-
-    @classmethod
-    def from_bytes(cls, raw: bytes) -> "HullHoldings":
-        """The inverse of `to_bytes`."""
-
-        def read(raw: bytes) -> HullHoldings:
-            kept = msgspec.structs.asdict(msgspec.msgpack.decode(raw, type=_Packed))
-            return cls(**kept.pop("cells").arrays(), **kept)
-
-        return read_packed(raw, read)
-
-
-class _Packed(msgspec.Struct, array_like=True):
-    classes: list[Any]
-    hulls: list[list[int]]
-    points_held: int
-    points_guarded: int
-    sketches: list[list[int]]
-    withheld: list[Any]
-    lines: list[ClassLine]
-    several: dict[str, list[str]]
-    cells: PackedCells
 
 
 def make_hulls(

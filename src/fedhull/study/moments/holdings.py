@@ -19,7 +19,6 @@ from fedhull.study.classes.holdings import (
     ClassLine,
     PackedCells,
     positions_among,
-    read_packed,
     too_few,
 )
 from fedhull.study.classes.holdings import prepare as prepare_classes
@@ -27,9 +26,20 @@ from fedhull.study.classes.told import tell
 from fedhull.study.study import Study
 
 
+class _Packed(msgspec.Struct, array_like=True):
+    classes: list[Any]
+    sketches: list[list[int]]
+    withheld: list[Any]
+    lines: list[ClassLine]
+    several: dict[str, list[str]]
+    cells: PackedCells
+
+
 @dataclass(frozen=True, repr=False, kw_only=True)
 class MomentHoldings(ClassHoldings):
     """A site's classes, and its cells."""
+
+    Packed = _Packed
 
     @property
     def points_held(self) -> int:
@@ -70,42 +80,10 @@ class MomentHoldings(ClassHoldings):
             )
         return total.cut(extent)
 
-    def to_bytes(self) -> bytes:
-        """What would leave, and the cells behind it."""
-        return msgspec.msgpack.encode(
-            _Packed(
-                classes=self.classes,
-                sketches=self.sketches,
-                withheld=self.withheld,
-                lines=self.lines,
-                several=self.several,
-                cells=PackedCells.of(self),
-            )
-        )
-
-    @classmethod
-    def from_bytes(cls, raw: bytes) -> "MomentHoldings":
-        """The inverse of `to_bytes`."""
-
-        def read(raw: bytes) -> MomentHoldings:
-            kept = msgspec.structs.asdict(msgspec.msgpack.decode(raw, type=_Packed))
-            return cls(**kept.pop("cells").arrays(), **kept)
-
-        return read_packed(raw, read)
-
 
 def extent_of(study: Study, totals: Sequence[int]) -> Extent:
     """What may be known of so many cells of each class over all sites together."""
     return Extent.of(totals, study.learning.features, 2, study.disclosure.min_cells)
-
-
-class _Packed(msgspec.Struct, array_like=True):
-    classes: list[Any]
-    sketches: list[list[int]]
-    withheld: list[Any]
-    lines: list[ClassLine]
-    several: dict[str, list[str]]
-    cells: PackedCells
 
 
 def make_moments(
