@@ -87,7 +87,7 @@ def test_simulate_says_what_left_in_a_study_of_moments(tmp_path, names):
     assert "Leakage: no points left." in told
     assert "totals of up to 32 features left" in told
     assert "Totals at the server equal the sites' sums: yes" in told
-    assert ("a count and a sketch left, eight sums over at least" in told) == (not names)
+    assert ("a count left, and where its cells lie, in five numbers or" in told) == (not names)
     assert ("classes matched rightly: 100.0%" in told) == (not names)
     assert not any(word in told for word in ("corner", "hull ", " bin", "guard", "None"))
     page = tmp_path / "fedhull-simulation" / "report.html"

@@ -22,8 +22,8 @@ from fedhull.study.moments.site import MomentSite
 
 @dataclass(frozen=True)
 class MomentTask(ClassTask):
-    """Two sums: what classes are like, so that they can be matched, then the moments of all cells.
-    Where names are agreed, the second only."""
+    """Classes are matched, unless their names are agreed, sites align themselves, as often as the
+    study says, and then the moments of all cells are summed."""
 
     def prepare(
         self,
