@@ -2,16 +2,15 @@
 
 import json
 
-from conformance import agree
+from conformance import agree, learned
 from federations import draft, make_data
 
 from fedhull.engines.base import Options
-from fedhull.engines.files.mail import path_of
+from fedhull.engines.files.mail import Mail
 from fedhull.engines.files.runner import RUNNER as FILES
 from fedhull.errors import StillWaiting
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import make_kits
-from fedhull.protocol.drive import STEPS
 
 FOUR = ["lab-a", "lab-b", "lab-c", "lab-d"]
 
@@ -19,14 +18,22 @@ FOUR = ["lab-a", "lab-b", "lab-c", "lab-d"]
 class MailStudy:
     """A study of these sites, everybody's consent given; `said` is all that people were told."""
 
+    product = "model.json"
+
     def __init__(self, folder, names=FOUR, extra=""):
         self.names = names
         self.kits, self.mail = folder / "kits", folder / "mail"
-        self.sums = make_kits(draft(names, extra), self.kits).task.sums
-        self.data = make_data(folder, names)
+        task, self.data = self.prepare(folder, extra)
+        self.post = Mail.of(self.mail, task)
         self.said = []
-        for name in names:
+
+    def prepare(self, folder, extra):
+        """Make kits and data, and give everybody's consent; the task, and {site: data file}."""
+        task = make_kits(draft(self.names, extra), self.kits).task
+        self.data = make_data(folder, self.names)
+        for name in self.names:
             self.agree(name)
+        return task, self.data
 
     def agree(self, name, again=False):
         agree(self.kits, name, self.data, again)
@@ -47,7 +54,7 @@ class MailStudy:
             FILES.join(Kit.open(self.kits / name), Options(mail=self.mail), self.said.append)
         except StillWaiting:
             return False
-        return (self.results(name) / "model.json").exists()
+        return (self.results(name) / self.product).exists()
 
     def results(self, name):
         return self.kits / name / "results" / "files"
@@ -59,15 +66,15 @@ class MailStudy:
         return json.loads((self.results(name) / "result.json").read_text())
 
     def reply(self, name, step, number=1):
-        return path_of(self.mail, name, step, "reply", number)
+        return self.post.path(name, step, "reply", number)
 
     def request(self, name, step, number=1):
-        return path_of(self.mail, name, step, "request", number)
+        return self.post.path(name, step, "request", number)
 
     def until(self, step, names=None, number=1):
         """Go on until the requests of this step of sum `number` are there."""
         self.serve()
-        for _ in range(len(STEPS) * self.sums):
+        for _ in range(self.post.total):
             if self.request((names or self.names)[0], step, number).exists():
                 return
             for name in names or self.names:
@@ -76,12 +83,14 @@ class MailStudy:
         raise AssertionError("the study did not come so far")
 
     def finish(self, names=None):
-        for _ in range(len(STEPS) * self.sums + 1):
+        for _ in range(self.post.total + 1):
             for name in names or self.names:
                 self.answer(name)
             if self.serve():
+                for name in names or self.names:
+                    self.answer(name)
                 return
         raise AssertionError("the study did not end")
 
     def model(self):
-        return json.loads((self.results("server") / "model.json").read_text())
+        return learned(self.results("server") / "model.json")

@@ -9,7 +9,6 @@ import json
 from fedhull.kits.consent import earlier_uploads, give
 from fedhull.kits.kit import Kit
 from fedhull.learn.model import model_to_json
-from fedhull.protocol.drive import STEPS
 from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.server import ServerSession
 from fedhull.study.coordinator import run_study
@@ -59,6 +58,13 @@ def observe(kit: Kit, engine, timeout: float) -> dict:
     return seen
 
 
+def learned(path) -> dict:
+    """What a study's model file says of the model: all but who wrote it, and when."""
+    content = json.loads(path.read_text())
+    assert content.pop("provenance")["study"]
+    return content
+
+
 def answers(result):
     replies, failures = result
     return {"replies": sorted(replies), "failures": failures}
@@ -75,8 +81,9 @@ def check(seen: dict, kits, data, names_errors: bool = True, sites_end: bool = F
     assert seen["counts"] == [expected.counts.correct, expected.counts.tested]
     assert seen["stranger"] == {"replies": [], "failures": {"nobody": "vanished"}}
     # nobody answers what the coordinator has not signed, and nobody answers anything twice
-    sums = Kit.open(kits / "server").task.sums
-    assert [kind for kind, _ in seen["second"]] == STEPS * sums
+    task = Kit.open(kits / "server").task
+    steps = [step for number in range(1, task.sums + 1) for step in task.steps_of(number)]
+    assert [kind for kind, _ in seen["second"]] == steps
     if not names_errors:  # a file of the first time may be read twice
         seen["second"] = [[kind, again] for kind, again in seen["second"] if kind != "publish"]
     for again in (seen["forged"], *(again for _, again in seen["second"])):

@@ -25,7 +25,12 @@ def make_cells(n: int, seed: int) -> Cells:
 def encoder_draft(names, rounds=2, extra="") -> str:
     # one of three may drop out; by default none may
     extra = extra or ("[protocol]\nthreshold = 2" if len(names) == 3 else "")
-    lines = ['name = "An encoder"', extra, f'[encoder]\nstart = ""\nrounds = {rounds}', "[clients]"]
+    lines = [
+        'name = "An encoder"',
+        extra,
+        f'[encoder]\nmethod = "autoencoder"\nstart = ""\nrounds = {rounds}',
+        "[clients]",
+    ]
     return "\n".join([*lines, *(f'{name} = ""' for name in names)]) + "\n"
 
 
@@ -41,7 +46,7 @@ def make_cell_files(folder, names):
 def make_encoder_kits(folder, names, rounds=2):
     """(folder of kits, {site: data file}), every site's consent given."""
     start = make_start().to_bytes()
-    kits = make_kits(encoder_draft(names, rounds), folder / "kits", encoder=start).folder
+    kits = make_kits(encoder_draft(names, rounds), folder / "kits", attached=start).folder
     data = make_cell_files(folder, names)
     for name in names:
         agree(kits, name, data)

@@ -33,6 +33,8 @@ def free_port() -> int:
 
 # One of three may drop out; by default none may.
 TWO_OF_THREE = "[protocol]\nthreshold = 2"
+# Nobody is asked before the model is published, but how well it does afterwards.
+NO_BALLOT = "[learning]\nballot = false"
 # Studies of moments: in two sums, or, with sites that align themselves, in four; sites call their
 # classes what they like, or by the names in the data.
 ALIGNED = '[learning]\nsummary = "moments"\nfeatures = 24'

@@ -30,7 +30,7 @@ def make_study(n: int, classes=2, code="auto", epsilon=0.5, **rules) -> Study:
         labels=Labels(classes=classes, code=code),
         protocol=Rules(**rules),
         # with one class at each site, the sites' classes differ
-        learning=Learning(classes=2 if classes == 1 else 0),
+        learning=Learning(classes=2 if classes == 1 else 0, ballot=False),
         clients={name: identity(name).public for name in names},
     )
 

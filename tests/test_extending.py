@@ -59,6 +59,7 @@ def ended(process, code=0):
     return out
 
 
+@pytest.mark.slow
 def test_classifier_grouping_guard_and_section_from_another_package(fedhull, tmp_path):
     out = ended(
         fedhull(
@@ -79,6 +80,7 @@ def test_classifier_grouping_guard_and_section_from_another_package(fedhull, tmp
     assert len(json.loads(out)["classes"]) == 2
 
 
+@pytest.mark.slow
 def test_an_embedder_from_another_package(fedhull, tmp_path):
     rng = np.random.default_rng(0)
     genes = np.array([f"gene-{i}" for i in range(8)])
@@ -91,6 +93,7 @@ def test_an_embedder_from_another_package(fedhull, tmp_path):
     assert np.array_equal(np.load(tmp_path / "again.npz")["x"], points)
 
 
+@pytest.mark.slow
 def test_an_engine_from_another_package(fedhull, tmp_path):
     names = ["lab-a", "lab-b", "lab-c"]
     learning = '[learning]\nmethod = "nearest-centre"\nguard = "within:9+group"'

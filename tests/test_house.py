@@ -32,17 +32,25 @@ MAY_IMPORT = {
     "codes": _BASE | {"disc"},
     "protocol": _BASE | {"codes", "disc"},
     "embed": _BASE | {"disc"},
-    "tl": _BASE | {"disc", "embed"},
     "data": _BASE | {"disc", "embed"},
-    "learn": _BASE | {"disc"},
+    "learn": _BASE | {"disc", "embed"},
+    "tl": _BASE | {"disc", "embed", "learn"},
     "study": _BASE | {"codes", "data", "disc", "embed", "learn", "protocol"},
 }
 MAY_IMPORT["report"] = _BASE | {"disc", "embed", "learn", "protocol", "study"}
 MAY_IMPORT["pl"] = _BASE | {"disc", "report"}
 MAY_IMPORT["kits"] = _BASE | {"protocol", "report", "study"}
 MAY_IMPORT["engines"] = _BASE | {"kits", "protocol", "study"}
-MAY_IMPORT["simulation"] = _BASE | {"data", "disc", "learn", "report", "study"}
-MAY_IMPORT["reproduce"] = _BASE | {"data", "disc", "learn", "report", "simulation"}
+MAY_IMPORT["simulation"] = _BASE | {"data", "disc", "embed", "learn", "report", "study"}
+MAY_IMPORT["reproduce"] = _BASE | {
+    "data",
+    "disc",
+    "embed",
+    "learn",
+    "report",
+    "simulation",
+    "study",
+}
 MAY_IMPORT["bench"] = _BASE | {
     "codes",
     "data",

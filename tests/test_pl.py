@@ -153,3 +153,18 @@ def test_a_simulation_without_hulls_gets_a_sentence(summed, draw):
 def test_mistakes_get_a_sentence(data, draw, sentence):
     with pytest.raises(InvalidInput, match=sentence):
         draw(data)
+
+
+@pytest.mark.parametrize("word", ["a name with synonyms, taken from an ontology ", "X"])
+def test_one_very_long_name_of_a_class_leaves_the_disc_its_room(data, word):
+    long = word * (300 // len(word))
+    usual = pl.disc(data.x, data.y)
+    squeezed = pl.disc(data.x, np.where(data.y == "stem", long, data.y))
+    for ax in (usual, squeezed):
+        ax.figure.canvas.draw()
+    width, least = (ax.get_window_extent().width for ax in (squeezed, usual))
+    assert width > 0.6 * least
+    assert squeezed.get_legend().get_window_extent().x1 <= squeezed.figure.bbox.x1
+    assert any(name.endswith("…") for name in names(squeezed))
+    assert pl.hulls(data.x, data.y, ax=usual) is usual
+    assert len(names(usual)) == len(set(data.y))

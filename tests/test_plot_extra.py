@@ -41,6 +41,7 @@ def test_every_figure_names_the_extra(call):
     assert run.stderr.splitlines()[-1] == f"fedhull.errors.MissingExtra: {SENTENCE}"
 
 
+@pytest.mark.slow
 def test_the_demo_leaves_out_the_picture_and_says_so(tmp_path):
     run = fedhull("demo", "--out", str(tmp_path))
     assert run.returncode == 0, run.stderr
@@ -54,6 +55,7 @@ def test_the_demo_leaves_out_the_picture_and_says_so(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_the_demo_names_no_picture_that_is_not_there(tmp_path):
     run = fedhull("demo", "--json", "--out", str(tmp_path))
     assert run.returncode == 0, run.stderr

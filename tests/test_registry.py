@@ -215,6 +215,18 @@ def test_loading_the_autoencoder_does_not_load_jax():
     assert loaded(statements, ["jax", "optax", "sklearn"]) == "[]"
 
 
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "import fedhull.kits.participant",
+        "import fedhull.embed.embedder, fedhull.embed.methods; "
+        "fedhull.embed.methods.EMBEDDERS['autoencoder']().get_params()",
+    ],
+)
+def test_a_sites_process_waits_for_scikit_learn_only_where_it_is_needed(statements):
+    assert loaded(statements, ["sklearn", "pandas", "anndata"]) == "[]"
+
+
 def loaded(statements, names):
     """Which of these modules are loaded after the statements, as text."""
     code = f"import sys; {statements}; print([m for m in {names} if m in sys.modules])"

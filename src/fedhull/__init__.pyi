@@ -38,6 +38,7 @@ from .embed.tree import TreeEmbedder, embed_tree
 from .errors import FedhullError
 from .learn.features import HorocycleFeatures
 from .learn.hard_margin import HardMarginGeodesic
+from .learn.judged import unassigned
 from .learn.lorentz import LorentzClassifier
 from .learn.model import load_model, save_model
 from .learn.moment_classifier import MomentClassifier
@@ -46,9 +47,9 @@ from .protocol.client import ClientSession
 from .protocol.server import ServerSession
 from .simulation.simulate import simulate
 from .study.coordinator import run_study
-from .study.encoder.federated import federated_encoder
+from .study.federated import federated_encoder
+from .study.kinds import task_of
 from .study.study import Study
-from .study.task import task_of
 
 __version__: str
 
@@ -107,4 +108,5 @@ __all__ = [
     "simulate",
     "task_of",
     "tl",
+    "unassigned",
 ]

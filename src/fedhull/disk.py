@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def write_text(path: str | Path, content: str, mode: int = 0o644) -> None:
 def write_bytes(path: str | Path, content: bytes, mode: int = 0o644) -> None:
     """Write a file in one go; `mode` holds from the first byte."""
     path = Path(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = _part(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         part.unlink(missing_ok=True)
@@ -51,3 +52,23 @@ def write_bytes(path: str | Path, content: bytes, mode: int = 0o644) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(part, path)
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """For libraries that write files themselves: where to write, so that the file at `path` is the
+    old one or the new one, never half of it."""
+    path = Path(path)
+    part = _part(path)
+    try:
+        yield part
+        os.replace(part, path)
+    except OSError as problem:
+        raise InvalidInput(f"{path} cannot be written: {problem.strerror or problem}") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _part(path: Path) -> Path:
+    """What becomes the file; it keeps the ending, by which libraries go."""
+    return path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")

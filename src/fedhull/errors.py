@@ -18,13 +18,28 @@ FedhullError
 │   └── NoConsent                  nobody has agreed to what the server asks for
 ├── EngineFailure                  what moves the messages does not work
 │   ├── ServerUnreachable          the server is gone, or was never there
-│   └── StillWaiting               others have to do something first; nothing is wrong
-└── MissingExtra (ImportError)     an optional dependency is not installed
+│   ├── StillWaiting               others have to do something first; nothing is wrong
+│   └── StudyEnded                 a study has ended without a result at this participant
+├── MissingExtra (ImportError)     an optional dependency is not installed
+└── Stopped                        somebody has stopped the command
+
+A command that ends with one of these exits with its `exit_code`: 2 if the call or what it was given
+is wrong, 3 if others have to act and the same call may work later, 4 if a study has failed, 130 if
+somebody stopped it.
 """
+
+from typing import ClassVar
 
 
 class FedhullError(Exception):
     """The root of the tree: catch this to catch whatever fedhull reports."""
+
+    exit_code: ClassVar[int] = 2
+
+    @property
+    def kind(self) -> str:
+        """What went wrong, in one word for scripts."""
+        return type(self).__name__
 
 
 class InvalidInput(FedhullError, ValueError):
@@ -46,6 +61,8 @@ class TooManyBins(InvalidInput):
 class DecodingError(FedhullError):
     """What the server received cannot be decoded, and is not used."""
 
+    exit_code = 4
+
 
 class SyndromeUndecodable(DecodingError):
     """The sums do not belong to any sparse vector over the study's bins."""
@@ -58,6 +75,8 @@ class UnknownLabelSum(DecodingError):
 class ProtocolError(FedhullError):
     """A participant or a message breaks the protocol. The session reveals nothing further."""
 
+    exit_code = 4
+
 
 class BadMessage(ProtocolError):
     """A message is malformed, oversized, or belongs to another study or session."""
@@ -65,6 +84,10 @@ class BadMessage(ProtocolError):
 
 class BadIdentity(ProtocolError):
     """A message comes from outside the roster, or is not signed by the sender it names."""
+
+    # a command ends with it where a key, a certificate and a kit do not belong together; what a
+    # session makes of a forged message is a StudyEnded
+    exit_code = 2
 
 
 class OutOfTurn(ProtocolError):
@@ -90,14 +113,40 @@ class NoConsent(ProtocolError):
 class EngineFailure(FedhullError):
     """What moves the messages does not work."""
 
+    exit_code = 4
+
 
 class ServerUnreachable(EngineFailure):
     """The server is gone, was never there, or does not accept this participant."""
+
+    exit_code = 3
 
 
 class StillWaiting(EngineFailure):
     """Others have to do something first; nothing is wrong, and the same call goes on later."""
 
+    exit_code = 3
+
+
+class StudyEnded(EngineFailure):
+    """A study has ended without a result at this participant; `kind` is the name of the error that
+    it ended with."""
+
+    def __init__(self, ended_with: str, sentence: str):
+        super().__init__(f"{ended_with}: {sentence}")
+        self._ended_with = ended_with
+
+    @property
+    def kind(self) -> str:
+        """The name of the error that ended the study."""
+        return self._ended_with
+
 
 class MissingExtra(FedhullError, ImportError):
     """An optional dependency is not installed; the message says which command installs it."""
+
+
+class Stopped(FedhullError):
+    """Somebody has stopped the command, by Ctrl-C for instance."""
+
+    exit_code = 130

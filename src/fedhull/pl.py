@@ -7,6 +7,7 @@ and returns them; nothing is shown or written. Everything is drawn as lines and 
 """
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Colors = Mapping[Any, str]
+# Letters in a line of the legend, and lines for one class.
+_LEGEND_WIDTH, _LEGEND_LINES = 24, 3
 
 
 def disc(
@@ -286,7 +289,13 @@ def _legend(ax: "Axes", colors: Colors) -> None:
         if str(name) not in there:
             ax.plot([], [], "o", markersize=5, color=color, label=str(name))
     if colors:
+        handles, names = ax.get_legend_handles_labels()
         ax.legend(
-            loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8,
-            handletextpad=0.2,
+            handles, list(map(_wrapped, names)), loc="center left", bbox_to_anchor=(1.0, 0.5),
+            frameon=False, fontsize=8, handletextpad=0.2,
         )  # fmt: skip
+
+
+def _wrapped(name: str) -> str:
+    """A class's name in a few short lines, cut if it is longer: the disc needs the room."""
+    return "\n".join(wrap(name, _LEGEND_WIDTH, max_lines=_LEGEND_LINES, placeholder=" …")) or name

@@ -6,13 +6,12 @@ touching fedhull (docs/extending.md). A part is imported when it is first used. 
 taken, a Python caller may pass the object itself.
 """
 
-from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
 from fedhull.errors import InvalidInput
-from fedhull.text import shortened
+from fedhull.text import did_you_mean, shortened
 
 T = TypeVar("T")
 
@@ -40,10 +39,9 @@ class Registry(Generic[T]):
         error that lists the names. Nothing is imported for it."""
         plain = isinstance(part, str | int | float | list | dict | None)
         if plain and part not in self.names:
-            near = get_close_matches(part, self.names, n=1) if isinstance(part, str) else []
-            hint = f"; did you mean {near[0]!r}?" if near else ""
             raise InvalidInput(
-                f"{self.kind} must be one of {', '.join(self.names)}, got {shortened(part)}{hint}"
+                f"{self.kind} must be one of {', '.join(self.names)}, got {shortened(part)}"
+                f"{did_you_mean(part, self.names)}"
             )
         return part
 

@@ -7,6 +7,8 @@ cleaned.
 """
 
 import unicodedata
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 from fedhull.errors import InvalidInput
 
@@ -56,6 +58,17 @@ def shortened(value: object) -> str:
     except ValueError:  # Python does not write out whole numbers of thousands of digits
         words = "a number of very many digits"
     return words if len(words) <= _SHORT else f"{words[:_SHORT]}…"
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """The end of a sentence about a word that is not known: the one that was meant, if one is near.
+
+    >>> did_you_mean("cell_typ", ["donor", "cell_type"])
+    "; did you mean 'cell_type'?"
+    """
+    lower = {name.lower(): name for name in known}
+    near = get_close_matches(word.lower(), lower, n=1) if isinstance(word, str) else []
+    return f"; did you mean {lower[near[0]]!r}?" if near else ""
 
 
 def _is_unseen(c: str) -> bool:

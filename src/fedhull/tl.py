@@ -1,4 +1,4 @@
-"""Tools for AnnData objects, after scanpy's manner: `fedhull.tl.poincare`."""
+"""Tools for AnnData objects, after scanpy's manner: `fedhull.tl.poincare`, `fedhull.tl.predict`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,9 @@ from fedhull.embed.embedder import CellEmbedder, load_cell_embedder
 from fedhull.embed.embedding import apply_embedding, fit_embedding
 from fedhull.embed.methods import make_embedder
 from fedhull.errors import InvalidInput
+from fedhull.learn.model import load_model
+from fedhull.learn.placing import place
+from fedhull.learn.prediction import note_prediction, predict_points
 from fedhull.progress import Report, ignore
 
 if TYPE_CHECKING:
@@ -61,9 +64,49 @@ def poincare(
                 "an encoder is already fitted: leave out "
                 + ", ".join([*settings, *["supervised"] * supervised])
             )
-        fitted = encoder if isinstance(encoder, CellEmbedder) else load_cell_embedder(encoder)
-        made = apply_embedding(cells, fitted, labels, seed)
+        made = apply_embedding(cells, _loaded(encoder), labels, seed)
     annotate(adata, made, key_added)
+    return adata if copy else None
+
+
+def predict(
+    adata: "AnnData",
+    model: Any,
+    *,
+    encoder: CellEmbedder | str | Path | None = None,
+    layer: str | None = None,
+    unassigned: float | None = None,
+    everything: bool = False,
+    key_added: str = "fedhull",
+    copy: bool = False,
+) -> "AnnData | None":
+    """Name the cells' classes: writes ``obs['fedhull_label']``, ``obs['fedhull_probability']``,
+    that of the most probable class, and ``obsm['fedhull_probabilities']``, a column for each class.
+
+    ``model`` is a fitted classifier or a model file. Cells are placed by the encoder that the model
+    carries, or by ``encoder``, from raw counts in ``X`` or in ``layer``; points of the right
+    encoder that are in ``obsm['X_poincare']`` already are taken as they are. Those that are
+    computed here are written there, or, if other points are in that place, to
+    ``obsm['X_fedhull']``.
+
+    "unassigned" are cells that are farther from all classes than nearly all cells that the study's
+    sites held out, unless ``everything`` is to be assigned, and those whose most probable class has
+    a probability below ``unassigned``. Returns a new object if ``copy``, otherwise None.
+
+    >>> import anndata, numpy as np, fedhull
+    >>> x = np.array([[0.5, 0.1], [0.4, 0.0], [-0.4, 0.1], [-0.5, 0.0]])
+    >>> model = fedhull.LorentzClassifier().fit(x, ["T", "T", "B", "B"])
+    >>> adata = anndata.AnnData(obsm={"X_poincare": x})
+    >>> predict(adata, model)
+    >>> adata.obs["fedhull_label"].tolist()
+    ['T', 'T', 'B', 'B']
+    """
+    adata = adata.copy() if copy else adata
+    classifier = load_model(model) if isinstance(model, str | Path) else model
+    placer = None if encoder is None else _loaded(encoder)
+    placed = place(classifier, adata, layer, placer)
+    found = predict_points(classifier, placed.points, unassigned, everything)
+    note_prediction(adata, placed, found, key_added)
     return adata if copy else None
 
 
@@ -95,3 +138,7 @@ def align(
         found = align_pairs(x[pairs[0]], y[pairs[1]], curvature=k)
     record_alignment(adata, found.isometry.apply(x), found, key)
     return found
+
+
+def _loaded(encoder: CellEmbedder | str | Path) -> CellEmbedder:
+    return encoder if isinstance(encoder, CellEmbedder) else load_cell_embedder(encoder)

@@ -7,7 +7,7 @@ from commands import fedhull
 
 from fedhull.errors import InvalidInput
 from fedhull.study.draft import draft_study
-from fedhull.study.study import study_from_toml
+from fedhull.study.kinds import study_from_toml
 
 QUICK = 2.0  # seconds
 

@@ -35,7 +35,7 @@ from fedhull.errors import FedhullError, InvalidInput
 from fedhull.kits.results import write_report
 from fedhull.learn.model import load_model, published_model
 from fedhull.protocol.keys import Identity
-from fedhull.study.study import study_from_toml
+from fedhull.study.kinds import study_from_toml
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 MODELS = ["lorentz", "lorentz-two", "poincare-svm", "poincare-svm-two", "euclidean-svm"]
@@ -537,4 +537,4 @@ def test_points_of_another_dimension_than_the_models_are_refused(tmp_path):
     np.savez(tmp_path / "data.npz", x=np.zeros((3, 5)), y=np.zeros(3))
     run = fedhull("predict", FIXTURES / "models" / "lorentz.json", tmp_path / "data.npz")
     assert run.returncode == 2
-    assert "5 coordinates" in " ".join(run.stderr.split())
+    assert "must have 2 coordinates, as the model's have, got 5" in " ".join(run.stderr.split())

@@ -20,8 +20,8 @@ from fedhull.study.classes.centre_sum import CENTRE_FIELD, CentreNews, CentreTot
 from fedhull.study.coordinator import Publication, run_study
 from fedhull.study.draft import draft_study, with_names
 from fedhull.study.hulls.coordinator import HullCoordinator
+from fedhull.study.kinds import task_of
 from fedhull.study.moments.coordinator import MomentCoordinator
-from fedhull.study.task import task_of
 
 UNIT = 2.0**-21
 COORDINATORS = {"moments": MomentCoordinator, "hulls": HullCoordinator}

@@ -138,7 +138,7 @@ def test_a_stranger_starts_no_run_and_no_node_and_stopped_sites_leave_nothing_ru
         # it must not give up waiting for the third site before the stranger has tried everything
         server = study.server("--engine", "flower", wait=3600)
         clients = [study.client(name, "--engine", "flower") for name in ("lab-a", "lab-b")]
-        log = study.kits / "server" / "flower.log"
+        log = study.kits / "server" / "logs" / "flower.log"
         wait_for(lambda: log.exists() and log.read_text().count("Activated node_id") == 2)
 
         assert "Successfully started" not in (told := stranger.submit()), told
@@ -195,7 +195,7 @@ def test_a_site_runs_no_app_of_a_lying_coordinator(tmp_path):
             wait_for(liar.marker.exists)  # so that it would have been written by a site, too
             liar.marker.unlink()
             code, _, err = ended(study.client("lab-a", "--engine", "flower"))
-            assert code == 2
+            assert code == 4
             assert "an app that is not the study's; nothing of it was run" in err
             assert not liar.marker.exists()
     finally:

@@ -26,7 +26,7 @@ from fedhull.protocol.memory import MemoryEngine
 from fedhull.study.classes.centre_sum import CentreSummation, CentreTotal
 from fedhull.study.classes.match_sum import MatchNews
 from fedhull.study.classes.publication import sealed_entries
-from fedhull.study.coordinator import run_study
+from fedhull.study.coordinator import Publication, run_study
 from fedhull.study.draft import draft_study
 from fedhull.study.moments.coordinator import MomentCoordinator
 from fedhull.study.moments.sum import MOMENT_FIELD, MomentSummation
@@ -80,9 +80,9 @@ class Lying(MomentCoordinator):
         self.news = self.forge(self, news).to_bytes()
         return self.news
 
-    def learn(self, opened):
-        content = super().learn(opened)
-        return self.at_the_end(self) if self.at_the_end else content
+    def _published(self):
+        made = super()._published()
+        return Publication(self.at_the_end(self), made.ask) if self.at_the_end else made
 
 
 def run(parties, coordinator=None, change=lambda name, raw: raw, engine=None):
@@ -268,7 +268,8 @@ def test_more_classes_than_there_can_be_are_refused_by_all_alike(parties, n_clas
     assert len(watching.uploads) == 1
 
 
-def test_the_first_publication_as_the_last_is_no_model_and_the_answers_say_nothing(parties):
+def test_the_first_publication_as_the_last_is_no_model_and_the_answers_say_nothing(tmp_path):
+    parties = made_parties(tmp_path, f"{MOMENTS}\nballot = false")
     honest, _, fine = run(parties)
     lying = Lying(study_of(parties), at_the_end=lambda lying: lying.news)
     watching, sites, outcome = run(parties, lying)

@@ -6,7 +6,7 @@ import json
 import msgspec
 import pytest
 from conformance import agree
-from federations import draft, make_data
+from federations import NO_BALLOT, TWO_OF_THREE, draft, make_data
 from restarting import Restarting
 
 from fedhull.kits.journal import Journal
@@ -25,7 +25,7 @@ BAD = [b"", b"[]", b'{"class_of_label": {}}', b'{"format": "fedhull-model"}']
 @pytest.fixture
 def parties(tmp_path):
     """(coordinator, session that has its sum, engine): all that is left is to publish."""
-    kits = make_kits(draft(NAMES), tmp_path / "kits").folder
+    kits = make_kits(draft(NAMES, f"{TWO_OF_THREE}\n{NO_BALLOT}"), tmp_path / "kits").folder
     data = make_data(tmp_path, NAMES)
     for name in NAMES:
         agree(kits, name, data)

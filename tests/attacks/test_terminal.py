@@ -14,7 +14,7 @@ from fedhull.errors import InvalidInput
 from fedhull.learn.model import save_model
 from fedhull.learn.svm import EuclideanSVC
 from fedhull.progress import Progress
-from fedhull.study.study import study_from_toml
+from fedhull.study.kinds import study_from_toml
 from fedhull.text import printable
 
 ESCAPE = "\x1b[2J\x1b]0;owned\x07"

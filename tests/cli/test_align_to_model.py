@@ -12,8 +12,8 @@ from fedhull.cli.app import app
 from fedhull.disc.isometry import rotation, translation
 from fedhull.errors import InvalidInput
 from fedhull.study.draft import draft_study, with_names
+from fedhull.study.kinds import task_of
 from fedhull.study.rehearsal import rehearse
-from fedhull.study.task import task_of
 
 
 def run(*words):

@@ -45,15 +45,19 @@ def test_from_counts_to_a_federated_study_by_donor(counts, tmp_path):
     study = run("simulate", "--dataset", counts, "--label", "cell_type",
                 "--partition", "column:donor", "--json")  # fmt: skip
     result = json.loads(study.stdout)
-    assert result["accuracy"]["FL"]["mean"] > 90
+    assert result["accuracy"]["FL"]["mean"] > 85
     assert result["decoded_exactly"]
 
 
 def test_raw_cells_are_embedded_on_the_way_and_one_is_told(counts):
     study = run("simulate", "--dataset", counts, "--label", "cell_type",
                 "--partition", "column:donor", "--json")  # fmt: skip
-    assert json.loads(study.stdout)["accuracy"]["FL"]["mean"] > 90
-    assert "its cells are embedded together" in study.stderr
+    result = json.loads(study.stdout)
+    assert result["accuracy"]["FL"]["mean"] > 85
+    assert result["settings"]["frame"] == "pooled"
+    assert "an encoder is fitted to all training cells in one place" in " ".join(
+        study.stderr.split()
+    )
 
 
 def test_an_encoder_places_others_and_says_which_genes_are_missing(counts, tmp_path):
@@ -92,7 +96,8 @@ def test_plan_takes_raw_cells_with_their_encoder(counts, tmp_path):
     run("embed", counts, "--out", tmp_path / "a.h5ad", "--save-encoder", tmp_path / "e.npz")
     told = run("plan", "--clients", "3", "--data", counts, "--label", "cell_type",
                "--encoder", tmp_path / "e.npz", "--radius", "0.995", "--json")  # fmt: skip
-    assert json.loads(told.stdout)["points_held"] == 120
+    plan = json.loads(told.stdout)
+    assert sum(line["cells"] for line in plan["by_class"]) == 120
 
 
 def test_what_is_no_h5ad_is_refused_in_a_sentence(tmp_path):

@@ -246,7 +246,7 @@ def test_without_jax_fitting_says_how_to_get_it_and_placing_cells_works(fitted, 
         from fedhull.embed.embedder import load_embedder
         from fedhull.errors import MissingExtra
         embedder = load_embedder({str(tmp_path / "embedder.npz")!r})
-        cells = Cells(np.eye(40), [f"gene{{i}}" for i in range(40)])
+        cells = Cells(np.arange(1600).reshape(40, 40) % 7, [f"gene{{i}}" for i in range(40)])
         print(embedder.transform(cells).shape)
         try:
             embedder.fit(cells)

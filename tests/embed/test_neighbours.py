@@ -62,7 +62,9 @@ def test_copies_of_a_cell_are_no_division_by_zero():
 
 @given(n=st.integers(5, 300), smallest=st.integers(1, 7), seed=st.integers(0, 100))
 def test_groups_hold_every_cell_once_and_none_is_small(n, smallest, seed):
-    groups = small_groups(np.random.default_rng(seed).normal(size=(n, 4)), smallest)
+    groups = small_groups(
+        np.random.default_rng(seed).normal(size=(n, 4)), lambda rows: len(rows) >= smallest
+    )
     assert sorted(np.concatenate(groups).tolist()) == list(range(n))
     if n >= smallest:
         assert all(smallest <= len(group) < 2 * smallest for group in groups)
@@ -156,7 +158,7 @@ def test_a_file_gives_back_the_same_embedder(tmp_path):
 def test_the_file_holds_no_single_cell():
     cells, _ = islands()
     embedder = NeighbourEmbedder().fit(cells)
-    features = embedder._features(cells)
+    features = embedder.features(cells)
     nearest = np.sqrt(((features[:, None] - embedder.anchors[None]) ** 2).sum(axis=2)).min(axis=1)
     assert nearest.min() > 1e-3
     assert len(embedder.anchors) <= len(cells) / 5

@@ -9,6 +9,7 @@ from federations import AGREED, ALIGNED, MOMENTS, Federation, draft, ended, make
 
 from fedhull.engines.base import Options
 from fedhull.engines.files.engine import FilesEngine, Steps
+from fedhull.engines.files.mail import Mail
 from fedhull.engines.files.runner import RUNNER as FILES
 from fedhull.errors import FedhullError, StillWaiting
 from fedhull.kits.kit import Kit
@@ -49,12 +50,16 @@ class Carried:
     def __init__(self, mail, kits):
         self.mail, self.kits, self.sessions = mail, kits, Steps()
 
+    @property
+    def _post(self):
+        return Mail.of(self.mail, Kit.open(self.kits / "server").task)
+
     def open_session(self, *agreed, **more):
-        self.session = FilesEngine(self.mail, self.sessions).open_session(*agreed, **more)
+        self.session = FilesEngine(self._post, self.sessions).open_session(*agreed, **more)
         return self.session
 
     def _engine(self, **options):
-        engine = FilesEngine(self.mail, **options)
+        engine = FilesEngine(self._post, **options)
         engine.session = self.session
         return engine
 
@@ -89,6 +94,27 @@ def test_flower_on_an_in_process_grid(parties):
     nodes = find_sites(grid, server.study, 5.0, lambda names: None)
     assert sorted(nodes) == NAMES
     check(observe(server, FlowerEngine(grid, nodes), 5.0), kits, data)
+
+
+def test_a_flower_node_whose_app_is_slow_to_start_is_asked_again_who_it_is(parties, monkeypatch):
+    pytest.importorskip("flwr", reason="the flower extra is not installed")
+    from grid import InProcessGrid
+
+    from fedhull.engines.flower import engine
+
+    class SlowAtFirst(InProcessGrid):
+        asked = 0
+
+        def pull_messages(self, message_ids):
+            self.asked += 1
+            replies = super().pull_messages(message_ids)
+            return replies[:-1] if self.asked == 1 else replies
+
+    monkeypatch.setattr(engine, "_HELLO_SECONDS", 0.05)
+    kits, _ = parties
+    grid = SlowAtFirst([kits / name for name in NAMES])
+    study = Kit.open(kits / "server").study
+    assert sorted(engine.find_sites(grid, study, 60.0, lambda names: None)) == NAMES
 
 
 @pytest.mark.slow

@@ -3,42 +3,59 @@
 import json
 
 import pytest
-from encoders import (
-    encoder_draft,
-    encoder_in_memory,
-    make_cell_files,
-    make_encoder_kits,
-    make_start,
-)
+from by_mail import MailStudy
+from conformance import in_memory
+from encoders import make_encoder_kits
 from federations import Federation, ended
+from frames import GENES, frame_draft, make_frame_files, make_frame_kits
 
 from fedhull.kits.kit import Kit
 from fedhull.kits.participant import coordinate
 
-pytest.importorskip("jax", reason="the embed extra is not installed")
 NAMES = ["lab-a", "lab-b", "lab-c"]
 
 
-def test_flower_on_an_in_process_grid(tmp_path):
+@pytest.mark.parametrize("make", [make_frame_kits, make_encoder_kits])
+def test_flower_on_an_in_process_grid(tmp_path, make):
     pytest.importorskip("flwr", reason="the flower extra is not installed")
+    if make is make_encoder_kits:
+        pytest.importorskip("jax", reason="the embed extra is not installed")
     from grid import InProcessGrid
 
     from fedhull.engines.flower.engine import FlowerEngine, find_sites
 
-    kits, data = make_encoder_kits(tmp_path, NAMES)
+    kits, data = make(tmp_path, NAMES)
     server = Kit.open(kits / "server")
     grid = InProcessGrid([kits / name for name in NAMES])
     engine = FlowerEngine(grid, find_sites(grid, server.study, 5.0, lambda names: None))
     outcome = coordinate(server, "run", engine, 5.0, lambda progress: None)
-    assert outcome.encoder.hash == encoder_in_memory(kits, data).encoder.hash
+    assert outcome.encoder.hash == in_memory(kits, data).encoder.hash
+
+
+class MailedEncoder(MailStudy):
+    product = "encoder.npz"
+
+    def prepare(self, folder, extra):
+        made = make_frame_kits(folder, self.names)
+        return Kit.open(self.kits / "server").task, made[1]
+
+
+def test_three_sums_are_few_enough_for_files(tmp_path):
+    study = MailedEncoder(tmp_path, NAMES)
+    study.finish()
+    expected = in_memory(study.kits, study.data).encoder
+    assert study.post.total == 21
+    for name in ("server", *NAMES):
+        assert (study.results(name) / "encoder.npz").read_bytes() == expected.to_bytes()
+    assert 0 < study.result("server")["neighbours_kept"] < 1
 
 
 class EncoderFederation(Federation):
     def prepare(self, extra):
-        (self.folder / "study.toml").write_text(encoder_draft(self.names, rounds=3))
-        (self.folder / "start.npz").write_bytes(make_start().to_bytes())
-        make_cell_files(self.folder, self.names)
-        return ["--encoder", str(self.folder / "start.npz")]
+        (self.folder / "study.toml").write_text(frame_draft(self.names))
+        (self.folder / "genes.txt").write_text("\n".join(GENES))
+        make_frame_files(self.folder, self.names)
+        return ["--genes", str(self.folder / "genes.txt")]
 
 
 @pytest.mark.slow
@@ -52,9 +69,8 @@ def test_nvidia_flare(tmp_path):
         assert code == 0, err
         result = json.loads(out)
         data = {name: federation.data(name) for name in federation.names}
-        expected = encoder_in_memory(federation.kits, data)
+        expected = in_memory(federation.kits, data)
         assert result["encoder"] == expected.encoder.hash
-        assert result["rounds"] == 3
         assert result["bytes_up"] == expected.record.bytes_up
         for client, name in zip(clients, federation.names, strict=True):
             code, out, err = ended(client)

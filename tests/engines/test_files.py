@@ -31,7 +31,9 @@ def test_the_result_is_the_memory_engines(study):
     assert study.model() == model_to_json(in_memory(study.kits, study.data).model)
     result = json.loads((study.results("server") / "result.json").read_text())
     sites = [json.loads((study.results(n) / "result.json").read_text()) for n in NAMES]
-    assert result["correct"] == sum(site["correct"] for site in sites)
+    assert result["tested"] == sum(site["tested"] for site in sites)
+    # a site does not tell candidates apart that differ on fewer than five of its cells
+    assert abs(result["correct"] - sum(site["correct"] for site in sites)) < 5 * len(NAMES)
 
 
 def test_no_secret_of_a_finished_session_is_left(study):
@@ -48,13 +50,15 @@ def test_the_audit_log_has_every_message_once_and_no_content(study):
     study.finish()
     lines = (study.results("lab-a") / "audit.jsonl").read_text().splitlines()
     entries = [json.loads(line) for line in lines]
-    assert [(e["direction"], e["step"]) for e in entries] == [
-        (direction, step) for step in STEPS for direction in ("received", "sent")
-    ]
+    steps = [*STEPS[:-1], "propose", "publish"]
+    said = [(direction, step) for step in steps for direction in ("received", "sent")]
+    # who has judged candidates is not asked about the model again
+    messages = [(e["direction"], e["step"]) for e in entries if e["direction"] != "agreed"]
+    assert messages == said[:-1]
+    assert len(entries) == len(messages) + 1
     assert set(entries[0]) == {"time", "study", "peer", "direction", "step", "bytes", "sha256"}
-    assert len((study.results("server") / "audit.jsonl").read_text().splitlines()) == 2 * len(
-        NAMES
-    ) * len(STEPS)
+    at_server = (study.results("server") / "audit.jsonl").read_text().splitlines()
+    assert len(at_server) == len(said[:-1]) * len(NAMES)
 
 
 def test_a_truncated_file_is_noticed_and_waited_for(study):

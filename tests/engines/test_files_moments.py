@@ -26,6 +26,8 @@ from fedhull.study.task import Source
 NAMES = ["lab-a", "lab-b", "lab-c"]
 TWO = NAMES[:2]  # the fewest that a study of three goes on with
 EXTRA = f"{TWO_OF_THREE}\n{MOMENTS}"
+# Candidates are judged after the last sum.
+LAST_STEPS = [*STEPS[:-1], "propose", "publish"]
 
 
 @pytest.fixture
@@ -46,17 +48,18 @@ def test_the_result_is_the_memory_engines(study):
     assert result["matched_sites"] == result["survivors"] == NAMES
     names = [path.name for path in sorted((study.mail / "lab-a").glob("*.request"))]
     assert sorted(names, key=lambda name: int(name.split("-")[0])) == [
-        f"{number}-{step}.request" for number, step in enumerate([*STEPS, *STEPS], 1)
+        f"{number}-{step}.request" for number, step in enumerate([*STEPS, *LAST_STEPS], 1)
     ]
-    # nobody is asked anything between the sums
+    # nobody is asked anything between the sums, nor after candidates were judged
     assert not study.reply("lab-a", "publish").exists()
-    assert study.reply("lab-a", "publish", 2).exists()
+    assert study.reply("lab-a", "propose", 2).exists()
+    assert not study.reply("lab-a", "publish", 2).exists()
 
 
 def test_with_agreed_names_there_is_one_sum(tmp_path):
     study = MailStudy(tmp_path, NAMES, f"{EXTRA}\n{AGREED}")
     study.finish()
-    assert not study.request("lab-a", "advertise", 2).exists()
+    assert study.post.sums == 1
     result = study.result("server")
     assert result["matched_sites"] == []
     task = Kit.open(study.kits / "server").task
@@ -65,6 +68,7 @@ def test_with_agreed_names_there_is_one_sum(tmp_path):
     y = np.concatenate([each.y[~each.test] for each in held])
     pooled = MomentClassifier(n_features=24, seed=0).fit(x, y)
     model = load_model(study.results("server") / "model.json")
+    assert result["ballot"]["chosen"] == 0
     assert (model.predict(x) == pooled.predict(x)).all()
     assert model.coef_ == pytest.approx(pooled.coef_, rel=1e-6)
     assert [study.result(name)["classes"] for name in NAMES] == [
@@ -76,7 +80,7 @@ def test_with_agreed_names_there_is_one_sum(tmp_path):
 def test_sites_that_align_themselves_take_four_sums(tmp_path):
     study = MailStudy(tmp_path, NAMES, f"{TWO_OF_THREE}\n{ALIGNED}")
     study.until("upload", number=3)
-    assert "step 'upload' (18 of 28, sum 3 of 4)" in study.waiting
+    assert "step 'upload' (18 of 29, sum 3 of 4)" in study.waiting
     for name in TWO:
         study.answer(name)
     study.serve(go_on=True)  # lab-c is in the first two sums
@@ -88,9 +92,9 @@ def test_sites_that_align_themselves_take_four_sums(tmp_path):
 
 def test_what_is_said_names_the_sum(study):
     study.until("share")
-    assert "step 'share' (2 of 14, sum 1 of 2)" in study.waiting
+    assert "step 'share' (2 of 15, sum 1 of 2)" in study.waiting
     study.until("upload", number=2)
-    assert "step 'upload' (11 of 14, sum 2 of 2)" in study.waiting
+    assert "step 'upload' (11 of 15, sum 2 of 2)" in study.waiting
 
 
 def test_a_site_that_drops_out_between_the_sums_is_in_the_first_only_and_fetches_the_model(study):
@@ -213,7 +217,7 @@ def test_one_consent_covers_both_sums_and_a_second_session_needs_another(study):
     log = read_audit(study.results("lab-a") / "audit.jsonl")
     assert sum(entry.is_upload for entry in log) == 2
     assert [(e.direction, e.step) for e in log if e.direction == "sent"] == [
-        ("sent", step) for step in [*STEPS[:-1], *STEPS]
+        ("sent", step) for step in [*STEPS[:-1], *LAST_STEPS[:-1]]
     ]
     study.serve(again=True)
     with pytest.raises(InvalidInput, match="opened a new one"):

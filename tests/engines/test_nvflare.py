@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from time import monotonic, sleep
 
 import pytest
+from conformance import learned
 from federations import MOMENTS, PATIENCE, TWO_OF_THREE, Federation, ended
 from nvflare.fuel.flare_api.flare_api import new_secure_session
 
 from fedhull.engines.children import stop
 from fedhull.engines.following import answers
 from fedhull.engines.nvflare.job import EXECUTOR
-from fedhull.engines.nvflare.workspace import ADMIN
+from fedhull.engines.nvflare.layout import ADMIN
 from fedhull.learn.model import model_to_json
 from fedhull.protocol.drive import STEPS
 
@@ -35,7 +36,7 @@ def federation(tmp_path, request):
 
 def same_model(federation, vanish=None):
     """The server's model file against the memory engine's model."""
-    ours = json.loads((federation.results("server") / "model.json").read_text())
+    ours = learned(federation.results("server") / "model.json")
     return ours == model_to_json(federation.in_memory(vanish).model)
 
 
@@ -103,7 +104,7 @@ def test_sites_killed_after_their_upload_get_the_others_model_later(federation):
     code, out, err = ended(publisher)
     assert code == 0, err
     assert late in json.loads(out)["fetched"]
-    models = [(study.results(name) / "model.json").read_bytes() for name in study.names[1:]]
+    models = [learned(study.results(name) / "model.json") for name in study.names[1:]]
     assert models == models[:1] * 6
 
 
@@ -117,12 +118,17 @@ def test_a_site_killed_between_two_sums_is_in_the_first_only_and_gets_the_model_
     assert result["survivors"] == stayed
     progress = (study.results("server") / "progress.jsonl").read_text()
     assert [json.loads(line)["step"] for line in progress.splitlines()] == [
-        f"{name}: {step}" for name in ("match (1 of 2)", "learn (2 of 2)") for step in STEPS
+        f"{name}: {step}"
+        for name, steps in (
+            ("match (1 of 2)", STEPS),
+            ("learn (2 of 2)", [*STEPS[:-1], "propose", "publish"]),
+        )
+        for step in steps
     ]
     publication = study.results("server") / "publication.bin"
     study.command("client", str(study.kits / gone), "--fetch", "--publication", str(publication))
-    model = json.loads((study.results(gone) / "model.json").read_text())
-    assert model == json.loads((study.results(stayed[0]) / "model.json").read_text())
+    model = learned(study.results(gone) / "model.json")
+    assert model == learned(study.results(stayed[0]) / "model.json")
 
 
 def test_after_a_killed_server_a_new_study_can_start_at_once_and_a_twin_takes_no_part(federation):
@@ -134,7 +140,7 @@ def test_after_a_killed_server_a_new_study_can_start_at_once_and_a_twin_takes_no
     assert ended(server)[0] == -9
     for name, client in zip(study.names, clients, strict=True):
         code, _, err = ended(client)
-        assert code == 2
+        assert code == 4
         assert "ServerUnreachable" in err
         assert "is gone" in err
         left = {path.name for path in study.results(name).iterdir()}
@@ -159,6 +165,25 @@ def test_after_a_killed_server_a_new_study_can_start_at_once_and_a_twin_takes_no
     assert all("the kit of lab-b" in err or "uploaded" in err for _, _, err in refused), refused
 
 
+def test_a_site_can_try_the_connection_and_a_run_leaves_little_in_the_kits(federation):
+    study = federation(3)
+    before = {name: set((study.kits / name).iterdir()) for name in ("server", "lab-a")}
+    kit = str(study.kits / "lab-a")
+    refused = study.command("client", kit, "--ping", code=3)
+    assert "fedhull: TCP: " in refused.stderr
+    server = study.server()
+    wait_for((study.kits / "server" / "flare" / "connected.json").exists)
+    reached = study.command("client", kit, "--ping").stdout
+    assert "the server accepts this site's" in reached
+    status = json.loads(study.command("status", str(study.kits / "server"), "--json").stdout)
+    assert (status["running"], status["missing"]) == (True, study.names)
+    clients = [study.client(name) for name in study.names]
+    assert [ended(each)[0] for each in (server, *clients)] == [0, 0, 0, 0]
+    for name, known in before.items():
+        left = {path.name for path in set((study.kits / name).iterdir()) - known}
+        assert left == {".lock", "flare", "logs", "results"}
+
+
 def test_below_the_threshold_everybody_hears_why(federation):
     study = federation(3)
     server = study.server()
@@ -166,11 +191,11 @@ def test_below_the_threshold_everybody_hears_why(federation):
         study.client(name, sabotage="" if name == "lab-a" else "kill@share") for name in study.names
     ]
     code, _, err = ended(server)
-    assert code == 2
+    assert code == 4
     assert "BelowThreshold: only 1 of 3 sites completed the step 'share'" in err
     assert job_status(study).startswith("FINISHED")
     code, _, err = ended(clients[0])
-    assert code == 2
+    assert code == 4
     assert "too few sites" in err
 
 
@@ -217,10 +242,10 @@ def test_what_does_not_belong_is_refused_and_no_word_of_a_failing_site_reaches_t
         "lab-g": "InternalError",
     }
     code, _, told = ended(clients["lab-f"])
-    assert code == 2
+    assert code == 4
     assert "another study file" in told
     assert [ended(clients[name])[0] for name in result["survivors"]] == [0, 0, 0, 0]
-    assert ended(clients["lab-g"])[0] == 2
+    assert ended(clients["lab-g"])[0] == 4
     # the site's own files have the words, so that the search below could have found them
     assert secret in (study.results("lab-g") / "traceback.txt").read_text()
     received = [path for path in (study.kits / "server").rglob("*") if path.is_file()]
@@ -277,8 +302,7 @@ def test_flares_own_tools_run_a_study_and_sites_refuse_jobs_that_ship_code(feder
     log = (study.kits / "server" / "log.txt").read_text()
     assert all(f"{name}: NVFLARE_ERROR: BYOC not permitted" in log for name in study.names)
     (model,) = (study.kits / "server" / "results").glob("*/model.json")
-    ours = json.loads(model.read_text())
-    assert ours == model_to_json(study.in_memory().model)
+    assert learned(model) == model_to_json(study.in_memory().model)
 
 
 def wait_for(condition):

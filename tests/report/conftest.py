@@ -6,6 +6,7 @@ from browser import start_chromium
 from conformance import agree
 from encoders import make_encoder_kits
 from federations import AGREED, TWO_OF_THREE, draft, make_data
+from frames import make_frame_kits
 
 from fedhull import make_tree, simulate
 from fedhull.disc.isometry import rotation, translation
@@ -168,8 +169,22 @@ def encoded(tmp_path_factory):
     return run_in_this_process(kits, {name: Kit.open(kits / name) for name in NAMES}, until=3)
 
 
-def run_in_this_process(kits, kit_of, until=None):
-    runs = {name: SiteRun(kit, "run") for name, kit in kit_of.items()}
+@pytest.fixture(scope="session")
+def framed(tmp_path_factory):
+    """{participant: its results folder} of an encoder study of three sums; lab-c drops out before
+    the last."""
+    kits, _ = make_frame_kits(tmp_path_factory.mktemp("frame"), NAMES)
+    return run_in_this_process(kits, {name: Kit.open(kits / name) for name in NAMES}, until=3)
+
+
+@pytest.fixture(scope="session")
+def run_here():
+    """Runs a study from its kits in this process."""
+    return run_in_this_process
+
+
+def run_in_this_process(kits, kit_of, until=None, run="run"):
+    runs = {name: SiteRun(kit, run) for name, kit in kit_of.items()}
     engine = InThisProcess(runs, until)
-    coordinate(Kit.open(kits / "server"), "run", engine, 60.0, lambda progress: None)
-    return {name: kits / name / "results" / "run" for name in ("server", *NAMES)}
+    coordinate(Kit.open(kits / "server"), run, engine, 60.0, lambda progress: None)
+    return {name: kits / name / "results" / run for name in ("server", *NAMES)}

@@ -217,37 +217,6 @@ def test_nothing_is_wider_than_a_small_screen(chromium, study, federated, width)
         assert opened.pixels(opened.run("fedhull.scene.classes[0].colour")) > 50
 
 
-@pytest.fixture(scope="module")
-def crowded(folder):
-    """A page with thirteen classes."""
-    data = make_tree(1500, lineages=12, seed=1)
-    simulate(data.x, data.y, clients=2, epsilon=0.2).write_report(folder / "crowded.html")
-    return folder / "crowded.html"
-
-
-def test_a_confusion_matrix_of_many_classes_fits(chromium, crowded):
-    opened = Opened(chromium, crowded)
-    assert opened.run("document.querySelectorAll('.confusion tbody tr').length") == 13
-    assert opened.run("(({scrollWidth, clientWidth}) => scrollWidth <= clientWidth)"
-                      "(document.querySelector('.scroll'))")  # fmt: skip
-
-
-def test_names_of_classes_give_way_to_each_other(chromium, crowded):
-    opened = Opened(chromium, crowded)
-    heights = opened.run(
-        """(() => {
-            const brush = CanvasRenderingContext2D.prototype, { fillText } = brush, heights = [];
-            brush.fillText = (text, x, y) => { heights.push(y); };
-            fedhull.scene.anchors.forEach((_, i, all) => { all[i] = i < 7 ? [0, 0] : null; });
-            fedhull.viewer.time(false);
-            brush.fillText = fillText;
-            return heights;
-        })()"""
-    )
-    assert len(heights) == 7
-    assert np.diff(np.sort(heights)).min() >= 15
-
-
 def test_dark_paper_is_dark(study):
     paper = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]"
     assert study.run(paper) > 200

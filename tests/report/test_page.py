@@ -18,9 +18,10 @@ from fedhull.errors import InvalidInput
 from fedhull.kits.results import write_report
 from fedhull.report import html
 from fedhull.report import hull_words as words
-from fedhull.report.class_words import COLLUSION
+from fedhull.report.class_words import COLLUSION, NOT_AUDITED
+from fedhull.report.glossary import TERMS
 from fedhull.report.html import MODULES, own_points, render
-from fedhull.report.hull_content import CoordinatorPage, SimulationPage, SitePage
+from fedhull.report.hull_content import CoordinatorPage, SimulationPage, SitePage, Tradeoff
 from fedhull.report.moment_content import (
     MomentCoordinatorPage,
     MomentSimulationPage,
@@ -28,6 +29,7 @@ from fedhull.report.moment_content import (
 )
 from fedhull.report.page_file import AnyPage, page_from_json, page_to_json
 from fedhull.report.testing import count_tests, pool_tests
+from fedhull.report.words import SESSIONS, SEVERAL_SESSIONS
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 
@@ -254,10 +256,12 @@ def test_what_the_server_does_not_see_is_a_no_in_the_threat_model(row):
 
 def test_what_is_not_protected_is_said_as_strongly_as_in_the_threat_model():
     plain = re.sub(r"\s+", " ", THREAT_MODEL.replace("*", ""))
-    for claim in (*words.UNPROTECTED, words.SMALL_COHORT, "which hulls are this site's"):
+    said = (words.THE_HULLS, SESSIONS, NOT_AUDITED, words.SMALL_COHORT)
+    for claim in (*said, "which hulls are this site's"):
         for sentence in claim.split(". "):
             assert sentence.split(", each known")[0].rstrip(".") in plain
     assert "each known to within a bin" in plain
+    assert SEVERAL_SESSIONS in plain
     assert words.SUM.format(threshold="t").removeprefix("the sum ") in plain
     assert "every site knows the order that assigns labels to sites" in plain
     assert COLLUSION.format(sites="min(2t − n, t − 1)").rstrip(".") in plain
@@ -284,6 +288,36 @@ def test_the_figures_are_the_simulations(simulated, page):
     assert simulated.to_json()["seconds"]["trade-off"] == first.seconds["trade-off"]
     assert page.tradeoff[1].accuracy == first.accuracy["FL"]
     assert [row.epsilon for row in page.tradeoff] == [0.01, 0.1, 0.3, 1.0, 3.0]
+
+
+def test_wider_bins_that_do_as_well_and_reveal_less_are_named(page):
+    def rows(*numbers):
+        return msgspec.structs.replace(
+            page,
+            tradeoff=[
+                Tradeoff(epsilon=epsilon, accuracy=accuracy, points_sent=sent, points_total=900)
+                for epsilon, accuracy, sent in numbers
+            ],
+        )
+
+    own = page.space.epsilon
+    better = words.wider(rows((own, 90.0, 50), (3 * own, 92.5, 40), (10 * own, 91.0, 30)))
+    assert better.startswith(
+        f"Wider bins of ε = {3 * own:g} do better here and reveal less: 92.5 %"
+    )
+    assert "90.0 %, with 40 instead of 50 corners" in better
+    assert " do as well " in words.wider(rows((own, 90.0, 50), (3 * own, 90.0, 40)))
+    for others in ([(3 * own, 89.0, 40)], [(3 * own, 92.0, 51)], [(own / 10, 99.0, 40)], []):
+        assert words.wider(rows((own, 90.0, 50), *others)) == ""
+    assert words.wider(rows((3 * own, 99.0, 1))) == ""
+
+
+def test_the_glossary_says_each_word_once_in_forms_that_a_page_can_look_for():
+    forms = [form.lower() for each in TERMS for form in (each.term, *each.forms)]
+    assert len(forms) == len(set(forms))
+    assert all(re.fullmatch(r"[\w -]+", form) for form in forms)
+    assert all(each.meaning.endswith(".") and each.meaning[0].isupper() for each in TERMS)
+    assert [each.term for each in TERMS] == sorted(each.term for each in TERMS)
 
 
 def test_the_confusion_matrix_counts_every_test_point_once(simulated, page):
@@ -338,4 +372,6 @@ def test_every_kind_of_page_is_tagged():
         "moment-simulation",
         "encoder-coordinator",
         "encoder-site",
+        "neighbour-coordinator",
+        "neighbour-site",
     }

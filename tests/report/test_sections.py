@@ -10,6 +10,7 @@ from browser import Opened
 from fedhull.errors import InvalidInput
 from fedhull.registry import Registry
 from fedhull.report import sections as module
+from fedhull.report.ballot_section import TITLE as JUDGED
 from fedhull.report.content import Bar, Section, Table
 from fedhull.report.html import render, write_page
 from fedhull.report.match_section import TITLE
@@ -82,7 +83,12 @@ def test_a_page_without_times_has_no_section_of_them(federated):
 
     content = json.loads((federated["lab-a"] / "result.json").read_text())["report"]
     titles = [section.title for section in sections(page_from_json(content, "it"))]
-    assert titles == ["What left, class by class", "Whose name went with whose"]
+    assert titles == [
+        "What it is for, and who agreed",
+        JUDGED,
+        "What left, class by class",
+        "Whose name went with whose",
+    ]
 
 
 def test_a_sites_page_says_class_by_class_what_left(federated):
@@ -109,7 +115,7 @@ def test_the_coordinators_page_has_no_place_for_a_sites_classes(page):
 @pytest.mark.usefixtures("visitor")
 def test_sections_of_another_package_are_asked(page):
     made = {section.title: section for section in sections(page)}
-    assert list(made) == [f"Roster {HOSTILE}", *FAILING, TITLE, "Time"]
+    assert list(made) == [f"Roster {HOSTILE}", JUDGED, *FAILING, TITLE, "Time"]
     assert made[f"Roster {HOSTILE}"].paragraphs[0] == f"{len(page.sites)} sites"
 
 
@@ -145,9 +151,11 @@ def test_sections_are_shown_as_text_after_fedhulls_own(chromium, page, folder):
     assert opened.requests() == [path.as_uri()]
     assert opened.run("window.hacked") is None
     assert opened.run("document.images.length") == 0
-    assert opened.run("document.querySelector('main').lastElementChild.id") == "more"
+    # only the glossary comes after them
+    last = "document.querySelector('main').lastElementChild"
+    assert opened.run(f"[{last}.previousElementSibling.id, {last}.id]") == ["more", "words"]
     titles = opened.run("[...document.querySelectorAll('#more h3')].map((h) => h.textContent)")
-    assert titles == [f"Roster {HOSTILE}", *FAILING, TITLE, "Time"]
+    assert titles == [f"Roster {HOSTILE}", JUDGED, *FAILING, TITLE, "Time"]
     text = opened.run("document.querySelector('#more figure').textContent")
     # title, paragraph, column, a row for each site, name and text of a bar
     assert text.count(HOSTILE) == 5 + len(page.sites)

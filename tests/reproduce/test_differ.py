@@ -64,6 +64,7 @@ def test_sites_of_unlike_donors_hold_less_alike_mixtures():
     assert spread(Split("donors:0.1", 10)) > 2 * spread(Split("donors:50", 10))
 
 
+@pytest.mark.slow
 def test_each_column_is_the_score_that_simulate_gives_with_its_settings():
     row = differ.measure(SMALL, TREE.x, TREE.y, USUAL, trials=2, seed=5)
     dealt = deal(TREE.x, TREE.y, USUAL, seed=6)

@@ -18,6 +18,7 @@ def test_every_name_leads_to_an_experiment(name):
     assert callable(experiment(name))
 
 
+@pytest.mark.slow
 def test_a_comparison_has_the_papers_numbers_beside_ours():
     data = make_tree(300, lineages=3, seed=0)
     told = []

@@ -15,7 +15,7 @@ from fedhull.errors import BelowThreshold, InvalidInput, OutsideRadius
 from fedhull.learn.guard import Guard
 from fedhull.protocol.sizes import bytes_up
 from fedhull.simulation.experiment import Experiment
-from fedhull.study.counts import COUNTS
+from fedhull.study.classes.ballot import ballot_layout
 from fedhull.study.hulls.sum import HullSummation
 from fedhull.study.study import Learning
 
@@ -163,7 +163,9 @@ def test_bytes_are_those_that_were_predicted():
     )
     for name, measured in trial.bytes_up.items():
         layout = HullSummation(study).layout((announced,), len(study.clients))
-        assert bytes_up(study, name, layout, COUNTS) == measured
+        judged = trial.session.outcome.vote.judged
+        ballot = ballot_layout(judged.candidates, len(judged.confusion))
+        assert bytes_up(study, name, layout, ballot) == measured
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0])
@@ -329,6 +331,7 @@ def with_our_defaults(name, clients, trials, **settings):
     return result.accuracy["FL"]["mean"], np.mean(central), result.leakage["ratio"]
 
 
+@pytest.mark.slow
 @needs_data
 def test_olsson_where_single_cells_may_leave():
     # of its 319 cells the rarest classes have three or four at each of three sites: with the

@@ -37,7 +37,7 @@ def encoder():
 
 @pytest.fixture
 def kits(tmp_path, encoder):
-    return make_kits(draft(NAMES), tmp_path / "kits", encoder=encoder.to_bytes()).folder
+    return make_kits(draft(NAMES), tmp_path / "kits", attached=encoder.to_bytes()).folder
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_another_encoder_is_refused(kits, encoder):
 
 def test_points_of_the_same_encoder_are_taken_from_the_file_and_others_are_not(cells, encoder):
     adata = anndata.read_h5ad(cells["lab-a"])
-    placed, _ = load_points(encoder, str(cells["lab-a"]), "label")
+    placed = load_points(encoder, str(cells["lab-a"]), "label").points
     adata.obsm["X_poincare"] = np.zeros((180, 2))
     adata.uns["poincare"] = {"encoder_hash": encoder.hash}
     adata.write_h5ad(cells["lab-b"])
@@ -99,7 +99,7 @@ def test_consent_covers_cells_and_layer(kits, cells):
 def test_an_encoder_that_does_not_fit_the_study_is_refused(tmp_path, encoder):
     curved = NeighbourEmbedder(curvature=2.0).fit(Cells(counts(60, seed=3)[0], GENES))
     with pytest.raises(InvalidInput, match="the encoder has curvature 2"):
-        make_kits(draft(NAMES), tmp_path / "a", encoder=curved.to_bytes())
+        make_kits(draft(NAMES), tmp_path / "a", attached=curved.to_bytes())
     named = draft(NAMES).replace("[clients]", f'[embedding]\nencoder = "{encoder.hash}"\n[clients]')
     with pytest.raises(InvalidInput, match="--encoder FILE"):
         make_kits(named, tmp_path / "b")

@@ -13,17 +13,19 @@ from fedhull.protocol.agreement import Cohort
 from fedhull.protocol.client import ClientSession, ClientState
 from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.server import ServerSession, Step
-from fedhull.study.encoder.sum import MeanContribution, MeanSummation
-from fedhull.study.study import Encoder, EncoderStudy, Study, study_from_toml
+from fedhull.study.autoencoder.sum import MeanContribution, MeanSummation
+from fedhull.study.encoder_study import Autoencoder, AutoencoderStudy
+from fedhull.study.kinds import study_from_toml
+from fedhull.study.study import Study
 
 SIZE = 5
 
 
 def make_study(n, **rules):
     names = [f"site-{chr(ord('a') + i)}" for i in range(n)]
-    return EncoderStudy(
+    return AutoencoderStudy(
         name="test",
-        encoder=Encoder(start="0" * 64),
+        encoder=Autoencoder(start="0" * 64),
         protocol=Cohort(**rules),
         clients={name: identity(name).public for name in names},
     )
@@ -195,7 +197,7 @@ def test_those_who_are_not_invited_are_not_asked_and_count_for_the_threshold():
 def test_an_encoder_study_is_known_by_its_table():
     study = make_study(3, threshold=3)
     again = study_from_toml(study.to_toml())
-    assert isinstance(again, EncoderStudy)
+    assert isinstance(again, AutoencoderStudy)
     assert again == study
     assert again.hash == study.hash
     for old, new in [("rounds = 20", "rounds = 2"), ("epochs = 1", "epochs = 2"), ("00", "11")]:

@@ -6,15 +6,15 @@ import pytest
 
 from fedhull.protocol.layout import Layout
 from fedhull.protocol.sizes import bytes_up
+from fedhull.study.classes.ballot import ballot_layout
 from fedhull.study.classes.centre_sum import CentreSummation
 from fedhull.study.classes.match_sum import MatchSummation
 from fedhull.study.classes.standing import LAST, MATCH, stages_of
-from fedhull.study.counts import COUNTS
 from fedhull.study.draft import draft_study, site_name
+from fedhull.study.kinds import task_of
 from fedhull.study.moments.sum import MomentSummation
 from fedhull.study.rehearsal import rehearse
 from fedhull.study.study import Classes
-from fedhull.study.task import task_of
 
 
 def rehearsed(sites, classes, cells, features, agreed=False, align=0):
@@ -48,9 +48,15 @@ def layouts(rehearsal, name):
     return parts
 
 
-def predicted(study, name, parts):
-    """Bytes of all sums; after the last one sites answer how well the model does."""
-    answers = [()] * (len(parts) - 1) + [(COUNTS,)]
+def ballot_of(rehearsal):
+    """How sites said how candidates do."""
+    judged = rehearsal.outcome.vote.judged
+    return ballot_layout(judged.candidates, len(judged.confusion))
+
+
+def predicted(study, name, parts, *answer):
+    """Bytes of all sums; after the last one sites say how candidates do."""
+    answers = [()] * (len(parts) - 1) + [answer]
     return sum(
         bytes_up(study, name, layout, *asked, numbers=numbers)
         for (layout, numbers), asked in zip(parts, answers, strict=True)
@@ -59,11 +65,11 @@ def predicted(study, name, parts):
 
 @pytest.mark.parametrize("align", [0, 2])
 @pytest.mark.parametrize("agreed", [False, True])
-@pytest.mark.parametrize("cells", [60, 400])
+@pytest.mark.parametrize("cells", [150, 400])
 def test_bytes_are_those_that_were_predicted(agreed, align, cells):
     made = rehearsed(4, 3, cells, 24, agreed, align)
     for name, measured in made.outcome.record.bytes_up.items():
-        assert predicted(made.study, name, layouts(made, name)) == measured
+        assert predicted(made.study, name, layouts(made, name), ballot_of(made)) == measured
 
 
 @pytest.mark.parametrize("align", [0, 2])
@@ -76,5 +82,6 @@ def test_a_site_sends_hardly_more_than_its_numbers(align):
         numbers = sum(n for layout, _ in parts for _, n in layout.parts)
         # what keys, shares and seals need: all messages, without vectors
         frame = predicted(made.study, name, [(Layout(()), n) for _, n in parts])
-        assert predicted(made.study, name, parts) == measured
-        assert measured <= 1.1 * numbers * 61 / 8 + frame
+        ballot = ballot_of(made)
+        assert predicted(made.study, name, parts, ballot) == measured
+        assert measured <= 1.1 * numbers * 61 / 8 + 1.1 * ballot.packed_size + frame

@@ -12,15 +12,17 @@ from fedhull.data.tree import make_tree
 from fedhull.errors import InvalidInput
 from fedhull.learn.extent import Extent
 from fedhull.study.draft import draft_study, site_name
+from fedhull.study.kinds import task_of
 from fedhull.study.rehearsal import rehearse
 from fedhull.study.study import Classes
-from fedhull.study.task import task_of
 
 NAMES = ["lineage-1", "lineage-2", "lineage-3", "stem"]
 
 
 def moment_study(sites, agreed=True, **settings):
-    study = draft_study(sites, len(NAMES), summary="moments", **{"align": 0} | settings)
+    """By default one in which all cells are summed."""
+    usual = {"align": 0, "ballot": False, "holdout": 0.0}
+    study = draft_study(sites, len(NAMES), summary="moments", **usual | settings)
     if not agreed:
         return study
     return msgspec.structs.replace(study, classes=Classes(names=NAMES))

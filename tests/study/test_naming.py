@@ -21,7 +21,7 @@ def agreed_study(n=3):
     return msgspec.structs.replace(study, labels=Labels(classes=3), classes=Classes(names=AGREED))
 
 
-def cells(names, seed=0, n=60):
+def cells(names, seed=0, n=150):
     rng = np.random.default_rng(seed)
     centres = {"T cell": [0.5, 0.0], "naive B": [-0.4, 0.4], "memory B": [-0.4, -0.4],
                "B cell": [-0.4, 0.0], "T lymphocyte": [0.5, 0.0]}  # fmt: skip

@@ -1,9 +1,13 @@
 """A study file: strict, readable, hashed by what it says."""
 
+from datetime import date
+
+import msgspec
 import pytest
 from parties import identity, make_study
 
 from fedhull.errors import InvalidInput
+from fedhull.protocol.agreement import about_words
 from fedhull.study.study import Study
 
 
@@ -50,21 +54,24 @@ def test_default_threshold_is_two_thirds_and_at_least_three(n, threshold):
     ("old", "new", "words"),
     [
         ("epsilon = 0.5", "epsilon = -1", "geometry.epsilon"),
-        ("epsilon = 0.5", "epsilonn = 0.5", "epsilon"),
+        ("epsilon = 0.5", "epsilonn = 0.5", "did you mean 'epsilon'"),
+        ("[geometry]", "[geometri]", "did you mean 'geometry'"),
+        ("version = 2", 'valid_until = "soon"', "valid_until must be a date"),
+        ("[labels]\nclasses = 2", "[labels]", r"\[labels\] must have the setting 'classes'"),
         ("epsilon = 0.5", "epsilon = ", "not valid TOML"),
         ("epsilon = 0.5", "epsilon = inf", "epsilon"),
         ("epsilon = 0.5", "epsilon = 1e-300", "needs too many bins"),
         ("radius = 0.9", "radius = 1.5", "radius must be below"),
         ('code = "auto"', 'code = "nonsense"', "label code must be"),
-        (identity("site-a").public, identity("site-b").public + "\\n", "clients"),
+        (identity("site-a").public, identity("site-b").public + "\\n", "public key of site-a"),
         ("classes = 2", "classes = 0", "labels.classes"),
         ("classes = 2", 'classes = "two"', "labels.classes"),
         ("version = 2", "version = 1", "speaks version 2"),
         ("threshold = 0", "threshold = 1", "more than half"),
         ("threshold = 0", "threshold = 9", "at most all of the 4"),
         ("site-a", "Site-A", "clients"),
-        (identity("site-a").public, "abc", "clients"),
-        (identity("site-a").public, identity("site-b").public, "different identity keys"),
+        (identity("site-a").public, "abc", "public key of site-a must be 64 hexadecimal"),
+        (identity("site-a").public, identity("site-b").public, "site-a and site-b have the same"),
     ],
 )
 def test_a_bad_study_is_refused_in_a_sentence(old, new, words):
@@ -78,3 +85,26 @@ def test_two_clients_are_refused_unless_forced():
     with pytest.raises(InvalidInput, match="allow_small_cohort"):
         make_study(2)
     assert make_study(2, allow_small_cohort=True).threshold == 2
+
+
+def test_what_a_study_is_for_is_part_of_its_hash_and_of_its_file():
+    study = make_study(4)
+    told = msgspec.structs.replace(
+        study, purpose="A common atlas", contact="Ada", valid_until=date(2027, 1, 31)
+    )
+    assert told.hash != study.hash
+    assert Study.from_toml(told.to_toml()) == told
+    assert about_words(told) == [
+        "Purpose: A common atlas.",
+        "Contact: Ada.",
+        "Valid until: 2027-01-31.",
+    ]
+    assert about_words(study) == []
+
+
+def test_a_study_takes_dates_of_toml_and_is_over_on_the_day_after():
+    text = make_study(4).to_toml().replace("version = 2", "version = 2\nvalid_until = 2027-01-31")
+    study = Study.from_toml(text)
+    study.check_valid(date(2027, 1, 31))
+    with pytest.raises(InvalidInput, match="valid until 2027-01-31, and today is 2027-02-01"):
+        study.check_valid(date(2027, 2, 1))

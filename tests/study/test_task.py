@@ -10,8 +10,8 @@ from parties import identity
 from fedhull.codes.mean import to_fixed
 from fedhull.protocol.agreement import Agreement, Cohort
 from fedhull.protocol.memory import MemoryEngine
+from fedhull.study.autoencoder.sum import MeanContribution, MeanSummation
 from fedhull.study.coordinator import Coordinator, Publication, run_study
-from fedhull.study.encoder.sum import MeanContribution, MeanSummation
 from fedhull.study.site import Site
 
 NAMES = ["site-a", "site-b", "site-c"]

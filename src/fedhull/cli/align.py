@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedhull.cli.console import JsonFlag, out, print_json
-from fedhull.cli.embed import check_target, write_annotated
+from fedhull.cli.embed import check_target
 from fedhull.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def align(
     points of some classes are enough: --model-out is for all points of the same site.
     """
     from fedhull.data.files import write_points
-    from fedhull.data.h5ad import open_h5ad
+    from fedhull.data.h5ad import open_h5ad, write_h5ad
 
     check_target(file, target)
     if to.suffix == ".json":
@@ -59,7 +59,7 @@ def align(
         data = open_h5ad(file)
         found = tl.align(data, open_h5ad(to), label=label)
         if target.suffix == ".h5ad":
-            write_annotated(data, target)
+            write_h5ad(data, target)
         else:
             write_points(target, data.obsm["X_poincare"])
     else:
@@ -82,7 +82,7 @@ def _align_to_model(
 ) -> "Alignment":
     """By the centres that the model carries, with what a few labels allow to be believed."""
     from fedhull.data.files import load_file, write_points
-    from fedhull.data.h5ad import open_h5ad
+    from fedhull.data.h5ad import open_h5ad, write_h5ad
     from fedhull.embed.annotated import record_alignment
     from fedhull.learn.aligned import AlignedClassifier
     from fedhull.learn.model import load_model, save_model
@@ -98,7 +98,7 @@ def _align_to_model(
     if target.suffix == ".h5ad":
         data = open_h5ad(file)
         record_alignment(data, found.isometry.apply(x), found)
-        write_annotated(data, target)
+        write_h5ad(data, target)
     else:
         write_points(target, found.isometry.apply(x), labels)
     if model_out is not None:

@@ -1,14 +1,16 @@
 """`fedhull`: the commands, and what happens when one fails."""
 
 import io
+import json
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import fedhull
-from fedhull.cli.group import Entry, LazyGroup
-from fedhull.errors import FedhullError, StillWaiting
+from fedhull.cli.group import QUIET_HELP, Entry, LazyGroup, UsageError
+from fedhull.cli.talk import JSON, QUIET, asked_for
+from fedhull.errors import FedhullError, InvalidInput, Stopped
 
 COMMANDS = {
     "demo": Entry(
@@ -29,7 +31,15 @@ COMMANDS = {
     ),
     "predict": Entry(
         "fedhull.cli.predict:predict",
-        "Predict the class of each point in a file, one per line; a label column is ignored.",
+        "Predict the class of each cell in a file; a label column is ignored.",
+    ),
+    "init": Entry(
+        "fedhull.cli.init:init",
+        "Write a commented draft of a study, from a few questions.",
+    ),
+    "check": Entry(
+        "fedhull.cli.check:check",
+        "Try everything that a session would refuse, on this machine, and send nothing.",
     ),
     "plan": Entry(
         "fedhull.cli.plan:plan",
@@ -50,6 +60,10 @@ COMMANDS = {
     "client": Entry(
         "fedhull.cli.client:client",
         "Take part in a study as a site, after seeing what would be sent and agreeing to it.",
+    ),
+    "status": Entry(
+        "fedhull.cli.status:status",
+        "Show where a study stands: its step, who is missing, results, certificates that end.",
     ),
     "learn": Entry(
         "fedhull.cli.learn:learn",
@@ -81,6 +95,7 @@ app = typer.Typer(
     cls=Commands,
     help="Federated classification of hierarchical data, by secure aggregation of convex hulls.",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 
@@ -96,33 +111,67 @@ def options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+            "-V",
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version and exit.",
         ),
     ] = False,
+    quiet: Annotated[bool, typer.Option(QUIET, help=QUIET_HELP)] = False,
 ) -> None:
     """Federated classification of hierarchical data, by secure aggregation of convex hulls."""
 
 
 def main() -> None:
-    """Run a command; an error of ours is one sentence on standard error and exit code 2, or 3 if
-    others have to do something first."""
+    """Run a command. An error of ours is one sentence on standard error, with --json also an object
+    on standard output, and an exit code that says whose turn it is (`fedhull.errors`)."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # ε and √ on a terminal that has no such letters: better a question mark than no answer
             stream.reconfigure(errors="replace")
     try:
-        app(prog_name="fedhull")
-    except StillWaiting as news:
-        _complain(str(news), code=3, style="yellow")
+        code = app(prog_name="fedhull", standalone_mode=False)
+        if code == Stopped.exit_code:  # what Typer makes of Ctrl-C
+            raise Stopped("stopped")
     except FedhullError as problem:
-        _complain(str(problem))
+        _complain(problem)
+    except UsageError as problem:
+        _complain_of_usage(problem)
+    except (typer.Abort, KeyboardInterrupt):
+        _complain(Stopped("stopped"))
     except OSError as problem:
-        _complain(f"{problem.filename or 'a file'}: {problem.strerror}")
+        _complain(InvalidInput(f"{problem.filename or 'a file'}: {problem.strerror or problem}"))
+    except Exception:
+        _print_error("InternalError", "something failed that should not; this is a bug", _BUG)
+        raise
+    if code:
+        sys.exit(code)
 
 
-def _complain(sentence: str, code: int = 2, style: str = "red") -> None:
+_BUG = 1  # the exit code of a traceback
+
+
+def _complain(problem: FedhullError) -> None:
     from fedhull.cli.console import err  # rich, which --version and completion do without
     from fedhull.text import printable
 
-    err.print(f"fedhull: {printable(sentence)}", style=style, soft_wrap=True)
-    sys.exit(code)
+    style = "red" if problem.exit_code in (2, 4) else "yellow"
+    err.print(f"fedhull: {printable(problem)}", style=style, soft_wrap=True)
+    _print_error(problem.kind, str(problem), problem.exit_code)
+    sys.exit(problem.exit_code)
+
+
+def _complain_of_usage(problem: Any) -> None:
+    from typer.rich_utils import rich_format_error
+
+    rich_format_error(problem)
+    _print_error("WrongUse", problem.format_message(), problem.exit_code)
+    sys.exit(problem.exit_code)
+
+
+def _print_error(kind: str, message: str, code: int) -> None:
+    """With --json, an error is an object like any other result."""
+    if asked_for(JSON):
+        error = {"kind": kind, "message": message, "exit_code": code}
+        typer.echo(json.dumps({"error": error}, indent=2))

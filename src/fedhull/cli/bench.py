@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from fedhull.cli.console import JsonFlag, err, out, prepare_kernels, print_json, progress_bar
+from fedhull.cli.console import (
+    JsonFlag,
+    out,
+    prepare_kernels,
+    print_json,
+    progress_bar,
+    spinner,
+)
 from fedhull.cli.group import Group
 
 if TYPE_CHECKING:
@@ -155,9 +162,7 @@ def scale(
     """Seconds, bytes and memory of a study against the number of sites, in one process."""
     from fedhull.bench.scale import bench_scale
 
-    with err.status("Running studies") as status:
-        if json:
-            status.stop()
+    with spinner("Running studies") as status:
         bench_scale(3, corners, classes)  # once unmeasured, for the compiler
         rows = []
         for n in clients:
@@ -204,9 +209,7 @@ def end_to_end(
     """Seconds of each stage of a whole study: the paper's synthetic data, ten sites."""
     from fedhull.bench.end_to_end import bench_end_to_end
 
-    with err.status("Running a study") as status:
-        if json:
-            status.stop()
+    with spinner("Running a study"):
         result = bench_end_to_end(8_000 if quick else 80_000)
     if json:
         print_json(result)
@@ -229,9 +232,7 @@ def moments(
     from fedhull.bench.moments import bench_memory, bench_moments, bench_study
 
     n, cells = (10**5, 7_000) if quick else (10**6, 70_000)
-    with err.status("Summing up moments") as status:
-        if json:
-            status.stop()
+    with spinner("Summing up moments"):
         # first, while the memory of the process is still small
         memory = bench_memory(n)
         rows = list(bench_moments(n))
@@ -257,9 +258,7 @@ def embed(
     """Seconds and memory to place new cells, against scikit-learn's truncated SVD."""
     from fedhull.bench.embed import MOST_GIGABYTES, MOST_SECONDS, bench_embed
 
-    with err.status("Making cells") as status:
-        if json:
-            status.stop()
+    with spinner("Making cells") as status:
         rows = list(bench_embed(cells, status.update))
     if json:
         print_json({"embed": rows})
@@ -272,6 +271,36 @@ def embed(
         )
     out.print(
         f"Targets for 100,000 cells: below {MOST_SECONDS:.0f} s and {MOST_GIGABYTES:.0f} GB.",
+    )
+
+
+@bench_app.command()
+def frame(
+    cells: Annotated[int, typer.Option(min=100, help="Cells at all sites together.")] = 100_000,
+    sites: Annotated[int, typer.Option(min=2, help="Sites that make the encoder.")] = 10,
+    json: JsonFlag = False,
+) -> None:
+    """An encoder from three masked sums: seconds against a truncated SVD, memory, bytes."""
+    from fedhull.bench.frame import (
+        MOST_GIGABYTES,
+        MOST_MEGABYTES_UP,
+        MOST_SECONDS,
+        bench_frame,
+    )
+
+    with spinner("Making cells") as status:
+        row = bench_frame(cells, sites, lambda progress: status.update(progress.step))
+    if json:
+        print_json(row)
+        return
+    out.print(
+        f"{row['cells']:,} cells, {row['genes']:,} genes, {row['sites']} sites, every message "
+        f"included: {row['seconds']:.1f} s, {row['ratio']:.1f} times the {row['svd_seconds']:.1f} "
+        f"s of a truncated SVD of all cells; {row['anchors']:,} anchors, "
+        f"{row['bytes_up_per_client'] / 1e6:.1f} MB up per site; at most "
+        f"{row['peak_memory_mb'] or math.nan:,.0f} MB of memory.\n"
+        f"Targets for 100,000 cells at ten sites: below {MOST_SECONDS:.0f} s, "
+        f"{MOST_GIGABYTES:.0f} GB and {MOST_MEGABYTES_UP:.0f} MB up.",
     )
 
 

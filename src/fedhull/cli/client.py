@@ -15,21 +15,20 @@ from fedhull.cli.engine import (
     WaitOption,
     runner_of,
     say,
+    show_contact,
     show_result,
     speaker,
     stoppable,
 )
 from fedhull.disk import read_bytes
 from fedhull.engines.base import DEFAULT_ENGINE, Options, Runner, Say
-from fedhull.errors import InvalidInput, StillWaiting
+from fedhull.errors import InvalidInput, ProtocolError, StillWaiting, Stopped
 from fedhull.kits.consent import earlier_uploads, give, withdraw
 from fedhull.kits.fetch import take_late, waiting_run
 from fedhull.kits.kit import Kit
 from fedhull.kits.ledger import refusal
 from fedhull.study.task import Source
-from fedhull.text import printable
-
-_STOPPED = 130  # the exit code of programs that Ctrl-C ends
+from fedhull.text import check_visible, printable
 
 
 def client(
@@ -53,6 +52,9 @@ def client(
     ] = None,
     engine: EngineOption = DEFAULT_ENGINE,
     yes: Annotated[bool, typer.Option("--yes", help="Agree without being asked.")] = False,
+    agreed_by: Annotated[
+        str, typer.Option(help="With --yes: the name of the person who agrees.")
+    ] = "",
     again: Annotated[
         bool, typer.Option("--again", help="Agree to one more session over the same data.")
     ] = False,
@@ -69,6 +71,12 @@ def client(
         Path | None,
         typer.Option(help="With --fetch: the file publication.bin that the coordinator sent."),
     ] = None,
+    ping: Annotated[
+        bool,
+        typer.Option(
+            "--ping", help="Only try whether the server can be reached; no data, no consent."
+        ),
+    ] = False,
     json: JsonFlag = False,
 ) -> None:
     """Take part in a study as a site, after seeing what would be sent and agreeing to it."""
@@ -77,6 +85,9 @@ def client(
         raise InvalidInput(f"{kit} is the coordinator's kit; run it with 'fedhull server'")
     runner = runner_of(engine)
     runner.inspect(opened)
+    if ping:
+        show_contact(runner.ping(opened, Options(mail=mail)), json)
+        return
     prepare_kernels(quiet=json)
     source = None if data is None else Source(data, label, layer, donor, names)
     options = Options(wait=wait, mail=mail)
@@ -86,12 +97,11 @@ def client(
                 with stoppable():
                     results = _fetch(opened, runner, publication, options, speaker(json))
             except KeyboardInterrupt:
-                say("Stopped. The result can be fetched at any other time.")
-                raise typer.Exit(_STOPPED) from None
+                raise Stopped("stopped; the result can be fetched at any other time") from None
             show_result(opened, results, "The study is complete", json)
             return
         if consent_only or again or not runner.session_open(opened):
-            _ask(opened, source, yes, again, quiet=json)
+            _ask(opened, source, yes, agreed_by, again, quiet=json)
         if consent_only:
             speaker(json)(f"Agreed, for one session; the consent waits in {opened.folder}")
             return
@@ -102,8 +112,7 @@ def client(
                 results = runner.join(opened, options, speaker(json))
         except KeyboardInterrupt:
             withdraw(opened)
-            say("Stopped. A consent that was not used yet is withdrawn.")
-            raise typer.Exit(_STOPPED) from None
+            raise Stopped("stopped; a consent that was not used yet is withdrawn") from None
         finally:
             runner.after_join(opened)
     show_result(opened, results, "The study is complete", json)
@@ -112,14 +121,23 @@ def client(
 def _fetch(kit: Kit, runner: Runner, file: Path | None, options: Options, say: Say) -> Path:
     """Bring the result of a session that has uploaded; nothing is sent."""
     waiting_run(kit)
-    published = runner.fetch(kit, options, say) if file is None else read_bytes(file)
+    if file is not None:
+        try:
+            return take_late(kit, read_bytes(file))
+        except ProtocolError as problem:
+            # a wrong file, where the right one still serves
+            raise InvalidInput(f"{file} cannot be used: {problem}") from None
+    published = runner.fetch(kit, options, say)
     if published is None:
         raise StillWaiting("nothing has been published yet; try again later")
     return take_late(kit, published)
 
 
-def _ask(kit: Kit, source: Source | None, yes: bool, again: bool, quiet: bool) -> None:
+def _ask(
+    kit: Kit, source: Source | None, yes: bool, agreed_by: str, again: bool, quiet: bool
+) -> None:
     """Show what would be sent, ask, and leave the consent for the session to find."""
+    kit.check_valid()
     if source is None:
         raise InvalidInput("--data must name the file with your points or cells")
     assert kit.name is not None
@@ -139,5 +157,10 @@ def _ask(kit: Kit, source: Source | None, yes: bool, again: bool, quiet: bool) -
         err.print("Do you agree to send this? [y/N]: ", end="")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise InvalidInput("you did not agree; nothing was sent (--yes agrees without asking)")
+        err.print("Your name, for this site's consent and audit log; it is not sent: ", end="")
+        agreed_by = sys.stdin.readline().strip()
+        if not agreed_by:
+            raise InvalidInput("nobody agreed by name; nothing was sent")
+    check_visible(agreed_by, "the name of who agrees")
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    give(kit, source, holdings, now, after=before)
+    give(kit, source, holdings, now, after=before, by=agreed_by)

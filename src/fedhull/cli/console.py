@@ -3,6 +3,8 @@
 import json
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from fedhull.cli.talk import QUIET, asked_for, silent
 from fedhull.errors import InvalidInput
 from fedhull.progress import Progress as Step
 from fedhull.progress import Report
@@ -17,6 +20,7 @@ from fedhull.text import printable, printable_lines
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+    from rich.status import Status
 
 
 class Terminal(Console):
@@ -45,6 +49,12 @@ def print_json(result: Any) -> None:
     typer.echo(json.dumps(result, indent=2))
 
 
+def note(sentence: str) -> None:
+    """Something worth knowing that nobody asked for, on standard error."""
+    if not asked_for(QUIET):
+        err.print(sentence, style="yellow", soft_wrap=True)
+
+
 def output_folder(path: Path) -> Path:
     """Make the folder and try it out, before any work is done for it."""
     try:
@@ -65,12 +75,24 @@ def prepare_kernels(quiet: bool) -> None:
 
     status = err.status("Compiling the numerical kernels (only the first time on this machine)")
     timer = threading.Timer(1.0, status.start)
-    if not quiet:
+    if not (quiet or silent()):
         timer.start()
     try:
         compile_kernels()
     finally:
         timer.cancel()
+        status.stop()
+
+
+@contextmanager
+def spinner(sentence: str) -> Iterator["Status"]:
+    """A sentence on standard error for as long as the block runs, which may change it."""
+    status = err.status(sentence)
+    if not silent():
+        status.start()
+    try:
+        yield status
+    finally:
         status.stop()
 
 
@@ -93,7 +115,7 @@ def progress_bar(quiet: bool) -> "Progress":
         TimeRemainingColumn(),
         console=err,
         transient=True,
-        disable=quiet,
+        disable=quiet or silent(),
     )
 
 

@@ -11,11 +11,11 @@ from rich.text import Text
 from fedhull.cli.console import (
     JsonFlag,
     SeedOption,
-    err,
     out,
     output_folder,
     prepare_kernels,
     print_json,
+    spinner,
 )
 from fedhull.cli.simulate import print_simulation, save_simulation
 from fedhull.errors import MissingExtra
@@ -39,9 +39,7 @@ def demo(
     folder = output_folder(folder)
     prepare_kernels(quiet=json)
     data = make_tree(4_000, batches=SITES, seed=seed)
-    with err.status("Running the study") as status:
-        if json:
-            status.stop()
+    with spinner("Running the study") as status:
         hulls = _run(data, "hulls", seed, status, baselines=True, tradeoff=True)
         moments = _run(data, "moments", seed, status)
     trial = hulls.trials[0]

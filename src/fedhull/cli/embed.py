@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy as np
-    from anndata import AnnData
 
     from fedhull.embed.cells import Cells
     from fedhull.embed.embedder import CellEmbedder
@@ -112,7 +111,7 @@ def _read(
 ) -> "tuple[Cells, np.ndarray | None, Callable[[Embedding], None]]":
     """Cells, labels, and what writes the points to where they belong."""
     from fedhull.data.files import write_points
-    from fedhull.data.h5ad import open_h5ad
+    from fedhull.data.h5ad import open_h5ad, write_h5ad
     from fedhull.data.raw import load_cells
     from fedhull.embed.annotated import annotate, cells_of, column_of
 
@@ -129,16 +128,9 @@ def _read(
             write_points(target, made.points, labels)
             return
         annotate(data, made)
-        write_annotated(data, target)
+        write_h5ad(data, target)
 
     return cells_of(data, layer, use_rep), labels, write
-
-
-def write_annotated(data: "AnnData", target: Path) -> None:
-    """Write an .h5ad in one go: the file is the old one or the new one, never half of it."""
-    part = target.with_name(f".{target.name}.part")
-    data.write_h5ad(part)
-    part.replace(target)
 
 
 def _setting(words: str) -> tuple[str, Any]:

@@ -10,10 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
-from fedhull.cli.console import err, print_json
+from fedhull.cli.console import err, note, out, print_json
+from fedhull.cli.talk import silent
 from fedhull.disk import read_text
 from fedhull.engines.base import ENGINES, Runner, Say
-from fedhull.errors import EngineFailure, InvalidInput
+from fedhull.engines.connection import Contact
+from fedhull.errors import InvalidInput, StudyEnded
 from fedhull.kits.kit import Kit
 from fedhull.kits.results import RESULT, read_status
 
@@ -41,7 +43,20 @@ def say(sentence: str) -> None:
 
 def speaker(quiet: bool) -> Say:
     """Where a running study reports to."""
-    return (lambda sentence: None) if quiet else say
+    return (lambda sentence: None) if quiet or silent() else say
+
+
+def show_contact(contact: Contact, json: bool) -> None:
+    """What has worked on the way to the server, and how long certificates are valid."""
+    if json:
+        print_json(contact.to_json())
+        return
+    lines = [f"{what} ({1e3 * seconds:.0f} ms)" for what, seconds in contact.worked]
+    lines += [f"Certificate {each.describe()}" for each in contact.certificates]
+    out.print("\n".join([f"Reached {contact.where}", *lines]), soft_wrap=True)
+    for each in contact.certificates:
+        if (warning := each.warning()) is not None:
+            note(f"Warning: {warning}")
 
 
 def show_result(kit: Kit, results: Path, lead: str, json: bool) -> None:
@@ -53,7 +68,7 @@ def show_result(kit: Kit, results: Path, lead: str, json: bool) -> None:
     if "survivors" in result:
         lead += f": {len(result['survivors'])} of {len(result['clients'])} sites"
     product = kit.task.product.capitalize()
-    say(
+    speaker(quiet=json)(
         f"{lead}.\n{kit.task.summarize(result)}\n"
         f"{product}, result, report page and audit log: {results}"
     )
@@ -63,7 +78,7 @@ def read_result(results: Path) -> dict[str, Any]:
     """The result of a run, or its error."""
     error, sentence = read_status(results)
     if error is not None:
-        raise EngineFailure(f"{error}: {sentence}")
+        raise StudyEnded(error, sentence)
     try:
         result = json_module.loads(read_text(results / RESULT))
     except (ValueError, RecursionError):

@@ -3,10 +3,16 @@
 from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from fedhull.cli.talk import QUIET, announce
+
+# Click's, or that of the copy of Click in later versions of Typer.
+UsageError: Any = typer.BadParameter.__base__
+QUIET_HELP = "Print only errors and what was asked for, no progress."
 
 
 class Entry(NamedTuple):
@@ -48,8 +54,11 @@ class LazyGroup(Group):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Name, command and its arguments: to run it, show its own help or complete its options."""
         name, command, rest = super().resolve_command(ctx, args)
-        # while a shell completes an unknown name, there is none
-        return name, _build(name, self.table[name].load()) if name else command, rest
+        if not name:  # a shell completes an unknown one
+            return name, command, rest
+        if not ctx.resilient_parsing:
+            announce(name)
+        return name, _build(name, self.table[name].load()), rest
 
 
 def _build(name: str, part: Any) -> Any:
@@ -59,4 +68,21 @@ def _build(name: str, part: Any) -> Any:
         shell.add_typer(part, name=name)
     else:
         shell.command(name)(part)
-    return typer.main.get_group(shell).commands[name]
+    made: Any = typer.main.get_group(shell).commands[name]
+    for command in [made, *(made.commands.values() if isinstance(made, TyperGroup) else [])]:
+        command.params.append(_quiet_option())
+    return made
+
+
+def _quiet_option() -> Any:
+    """Taken by every command, so that it may follow the command; `fedhull.cli.talk` looks for it.
+    Typer makes it, whose own classes for options differ from version to version."""
+    shell = typer.Typer()
+
+    @shell.command()
+    def command(quiet: Annotated[bool, typer.Option(QUIET, help=QUIET_HELP)] = False) -> None:
+        """Nothing."""
+
+    (made,) = (each for each in typer.main.get_command(shell).params if each.name == "quiet")
+    made.expose_value = False
+    return made

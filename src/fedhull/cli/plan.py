@@ -1,18 +1,33 @@
 """`fedhull plan`: what a study with these settings would send, before anything is sent."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
+from fedhull.cli.attachment import read_attachment
 from fedhull.cli.console import JsonFlag, out, prepare_kernels, print_json
 from fedhull.errors import InvalidInput
-from fedhull.study.draft import default_of, draft_study, with_names
+from fedhull.study.draft import SETTINGS, default_of, draft_study, with_names
+from fedhull.study.task import Source
+
+if TYPE_CHECKING:
+    from fedhull.protocol.agreement import Agreement
+    from fedhull.study.plan import Plan
 
 
 def plan(
-    clients: Annotated[int, typer.Option(help="Sites on the roster, L.")],
+    context: typer.Context,
+    study_file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[STUDY]",
+            help="The study or its draft, a TOML file, or a kit; it says all that the options of "
+            "settings say.",
+        ),
+    ] = None,
+    clients: Annotated[int | None, typer.Option(help="Sites on the roster, L.")] = None,
     classes: Annotated[
         int | None, typer.Option(help="Most classes that a site may have, J; counted in --data.")
     ] = None,
@@ -49,16 +64,42 @@ def plan(
     min_cells: Annotated[
         int, typer.Option(help="Nothing leaves that is made of fewer cells.")
     ] = default_of("min_cells"),
+    genes: Annotated[
+        Path | None,
+        typer.Option(
+            help="Plan a study that makes an encoder, with this list of genes: a text file, or an "
+            ".h5ad whose genes are taken. --data are then raw counts."
+        ),
+    ] = None,
+    donor: Annotated[
+        str | None,
+        typer.Option(help="With a study file: the column that says whose cells they are."),
+    ] = None,
+    layer: Annotated[
+        str | None, typer.Option(help="With raw counts: the .h5ad layer to use instead of X.")
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Show what a study would send: how it is coded, bytes, what would leave a site."""
-    from fedhull.protocol.agreement import collusion_words
-    from fedhull.study.task import task_of
+    from fedhull.study.kinds import task_of
 
+    if study_file is not None:
+        _check_options(context)
+        prepare_kernels(quiet=json)
+        source = None if data is None else Source(data, label, layer, donor)
+        study, numbers, words = _plan_of(study_file, encoder, genes, source, corners)
+        _show(numbers, words, study, json)
+        return
+    if clients is None:
+        raise InvalidInput("name a study file, or give --clients")
+    if genes is not None:
+        study, (numbers, words) = _encoder_plan(clients, genes, min_cells, data, layer)
+        _show(numbers, words, study, json)
+        return
     x = y = None
     if data is not None:
         prepare_kernels(quiet=json)
-        x, y = _own_points(data, label, encoder)
+        x, y = _own_points(data, label, encoder, layer)
         classes = classes or len(set(y.tolist()))
     if classes is None:
         raise InvalidInput("--classes must be given, or --data to count them in")
@@ -73,14 +114,59 @@ def plan(
     task: Any = task_of(study)
     own = None if y is None else task.hold(x, y, np.unique(y))
     numbers, words = task.plan(own, corners)
+    _show(numbers, words, study, json)
+
+
+def _show(numbers: dict[str, Any], words: list[str], study: "Agreement", json: bool) -> None:
+    from fedhull.protocol.agreement import collusion_words
+
     if json:
         print_json(numbers)
         return
     out.print("\n".join(words))
     out.print(
-        f"Threshold: {study.threshold} of {clients} sites must stay to the end. "
+        f"Threshold: {study.threshold} of {len(study.clients)} sites must stay to the end. "
         f"{collusion_words(study)}"
     )
+
+
+def _check_options(context: typer.Context) -> None:
+    """Refuse settings beside a study file, which has them."""
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name in (*SETTINGS, "clients", "classes", "agreed_names")
+        if getattr(context.get_parameter_source(name), "name", None) == "COMMANDLINE"
+    ]
+    if given:
+        raise InvalidInput(f"the study file says this already; leave out {', '.join(given)}")
+
+
+def _plan_of(
+    file: Path, encoder: Path | None, genes: Path | None, source: Source | None, corners: int
+) -> "tuple[Agreement, dict[str, Any], list[str]]":
+    """The plan of a study file, for a site with these data."""
+    from fedhull.kits.checkup import read_study, task_with
+
+    study, _, attached = read_study(file, read_attachment(encoder, genes))
+    task = task_with(study, attached)
+    own = None if source is None else task.read(source)
+    return study, *task.plan(own, corners)
+
+
+def _encoder_plan(
+    clients: int, genes: Path, min_cells: int, data: str | None, layer: str | None
+) -> "tuple[Agreement, Plan]":
+    """The plan of an encoder study of three sums."""
+    from fedhull.study.federated import draft_neighbours
+    from fedhull.study.neighbours.genes import read_genes
+    from fedhull.study.neighbours.task import NeighbourTask
+    from fedhull.study.study import Disclosure
+
+    listed = read_genes(genes)
+    study = draft_neighbours(clients, listed, Disclosure(min_cells=min_cells))
+    task = NeighbourTask(study, listed)
+    own = None if data is None else task.read(Source(data, layer=layer))
+    return study, task.plan(own)
 
 
 def _names(classes: int, y: Any) -> list[str]:
@@ -88,12 +174,14 @@ def _names(classes: int, y: Any) -> list[str]:
     return [f"class {n + 1}" for n in range(classes)] if y is None else np.unique(y).tolist()
 
 
-def _own_points(data: str, label: str, encoder: Path | None) -> Any:
+def _own_points(data: str, label: str, encoder: Path | None, layer: str | None) -> Any:
     """Points and labels of a site's data."""
     from fedhull.data.datasets import load_dataset
     from fedhull.embed.embedder import load_cell_embedder
     from fedhull.study.frame import load_points
 
     if encoder is None:
+        if layer is not None:
+            raise InvalidInput("--layer names raw counts, which --encoder places or --genes lists")
         return load_dataset(data, label)
-    return load_points(load_cell_embedder(encoder), data, label)
+    return load_points(load_cell_embedder(encoder), data, label, layer)[:2]

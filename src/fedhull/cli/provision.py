@@ -1,15 +1,18 @@
 """`fedhull provision`: kits for all participants of a study."""
 
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fedhull.cli.attachment import EncoderOption, GenesOption, read_attachment
 from fedhull.cli.console import JsonFlag, out, output_folder, print_json
 from fedhull.cli.engine import EngineOption, runner_of
-from fedhull.disk import read_bytes, read_text
+from fedhull.disk import read_text
 from fedhull.engines.base import DEFAULT_ENGINE
+from fedhull.engines.certificates import VALID_DAYS
 from fedhull.errors import FedhullError
 from fedhull.kits.provision import AUTHORITY, SERVER, make_kits
 
@@ -22,18 +25,20 @@ def provision(
     ] = "localhost",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server.")] = 8002,
     engine: EngineOption = DEFAULT_ENGINE,
-    encoder: Annotated[
-        Path | None, typer.Option(help="The study's encoder, an .npz; every kit gets a copy.")
-    ] = None,
+    encoder: EncoderOption = None,
+    genes: GenesOption = None,
+    days: Annotated[
+        int, typer.Option(min=1, max=3650, help="Days for which certificates are valid.")
+    ] = VALID_DAYS,
     json: JsonFlag = False,
 ) -> None:
     """Make one kit for each participant: the study, certificates, keys, a README."""
     runner = runner_of(engine)
     options = "" if engine == DEFAULT_ENGINE else f" --engine {engine}"
-    content = None if encoder is None else read_bytes(encoder)
+    content = read_attachment(encoder, genes)
     kits = make_kits(read_text(study), output_folder(folder), options, content)
     try:
-        runner.provision(kits, server, port)
+        runner.provision(kits, server, port, days)
     except FedhullError:
         shutil.rmtree(folder)  # no half-made kits with keys in them are left
         raise
@@ -54,6 +59,8 @@ def provision(
     ]
     if runner.has_authority:
         lines.append(f"Certificate authority: {folder / AUTHORITY} (take it off this machine)")
+        until = datetime.now(UTC) + timedelta(days=days)
+        lines.append(f"Certificates: valid until {until:%Y-%m-%d} ('fedhull status KIT' shows it)")
     if kits.own_key:
         lines.append(f"Sites that bring their own identity key: {', '.join(kits.own_key)}")
     lines.append("Give each site only its own folder, over a channel that nobody else can read.")

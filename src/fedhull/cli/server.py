@@ -11,7 +11,6 @@ from fedhull.cli.engine import (
     MailOption,
     WaitOption,
     runner_of,
-    say,
     show_result,
     speaker,
     stoppable,
@@ -67,8 +66,9 @@ def server(
         with opened.in_use(), stoppable():
             _publish(opened, runner, run, options, json)
         return
+    opened.check_valid()
     prepare_kernels(quiet=json)
-    with opened.in_use():
+    with opened.in_use(), stoppable():
         results = runner.serve(opened, options, speaker(json))
     show_result(opened, results, "The study is complete", json)
 
@@ -80,4 +80,4 @@ def _publish(kit: Kit, runner: Runner, run: str | None, options: Options, json: 
     if json:
         print_json({"run": results.name, "fetched": fetched})
     else:
-        say(f"Run {results.name} was fetched by: {', '.join(fetched) or 'nobody'}")
+        speaker(json)(f"Run {results.name} was fetched by: {', '.join(fetched) or 'nobody'}")

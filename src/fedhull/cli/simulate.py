@@ -9,7 +9,7 @@ from rich.table import Table
 from fedhull.cli.console import (
     JsonFlag,
     LabelOption,
-    err,
+    note,
     out,
     output_folder,
     prepare_kernels,
@@ -17,6 +17,7 @@ from fedhull.cli.console import (
     progress_bar,
     showing,
 )
+from fedhull.errors import InvalidInput
 from fedhull.simulation.experiment import Experiment
 from fedhull.study.draft import default_of
 
@@ -60,6 +61,21 @@ def simulate(
     label_code: Annotated[
         str, typer.Option(help="auto, pairs, binary or bose-chowla:H.")
     ] = default_of("label_code"),
+    ballot: Annotated[
+        bool | None,
+        typer.Option(
+            "--ballot/--no-ballot",
+            help="Whether sites judge candidates before a model is published; by default they do, "
+            "but for --min-cells 1 --guard none, which is the paper.",
+        ),
+    ] = None,
+    holdout: Annotated[
+        float | None,
+        typer.Option(
+            help=f"Share of training points that sites judge with; by default "
+            f"{default_of('holdout')}, without a ballot 0."
+        ),
+    ] = None,
     partition: Annotated[
         str, typer.Option(help="iid, dirichlet:A or column:NAME.")
     ] = Experiment.partition,
@@ -88,6 +104,13 @@ def simulate(
     drop: Annotated[
         str | None, typer.Option(help="N@STEP: N sites vanish before share, upload or unmask.")
     ] = None,
+    frame: Annotated[
+        str | None,
+        typer.Option(
+            help="Where the encoder of raw cells comes from: pooled training cells (default), sums "
+            "of what sites send, or a reference, the largest site's."
+        ),
+    ] = None,
     label: LabelOption = "label",
     model: Annotated[
         Path | None, typer.Option("--model", help="Write the first trial's model here.")
@@ -103,24 +126,15 @@ def simulate(
     json: JsonFlag = False,
 ) -> None:
     """Run a federated study on a data set, with every message through the real protocol."""
-    from fedhull.data.datasets import load_column, load_dataset
+    from fedhull.data.datasets import load_column
     from fedhull.data.files import read_curvature
-    from fedhull.data.raw import embed_file, is_raw
     from fedhull.learn.model import save_model
     from fedhull.report.page_file import page_to_json
     from fedhull.simulation.simulate import simulate as run
 
     prepare_kernels(quiet=json)
     column = partition.removeprefix("column:") if partition.startswith("column:") else None
-    if is_raw(dataset):
-        err.print(
-            f"{dataset} has no obsm['X_poincare']: its cells are embedded together, with default "
-            f"settings. 'fedhull embed' keeps the points and lets you choose the settings.",
-            style="yellow",
-        )
-        x, y = embed_file(dataset, label)
-    else:
-        x, y = load_dataset(dataset, label, seed, without=column)
+    x, y = _data(dataset, label, seed, column, frame)
     if folder is None and not json:
         folder = Path("fedhull-simulation")
     if folder is not None:
@@ -135,10 +149,11 @@ def simulate(
             x, y, clients=clients, epsilon=epsilon, radius=radius, curvature=curvature,
             summary=summary, features=features, align=align, site_shift=site_shift,
             method=method, grouping=grouping, guard=guard, min_cells=min_cells,
-            label_code=label_code, partition=owners, agreed_names=agreed_names,
+            label_code=label_code, ballot=ballot, holdout=holdout,
+            partition=owners, agreed_names=agreed_names,
             switch_labels=switch_labels, trials=trials, seed=seed,
             test_size=test_size, split_seed=split_seed, baselines=baselines, drop=drop,
-            tradeoff=folder is not None, report=showing(bar),
+            frame=frame, tradeoff=folder is not None, report=showing(bar),
         )  # fmt: skip
     title = f"{Path(dataset).stem}, {clients} sites"
     numbers = result.to_json() | {"report": page_to_json(result.page(title))}
@@ -155,6 +170,28 @@ def simulate(
     if model is not None:
         out.print(f"Model: {model}")
     out.print(f"Model, result and report page: {folder}", soft_wrap=True)
+
+
+def _data(dataset: str, label: str, seed: int, column: str | None, frame: str | None) -> Any:
+    """Points, or cells if they are not in the disc yet or are to be placed anew, and labels."""
+    from fedhull.data.datasets import load_dataset
+    from fedhull.data.raw import BUILT_IN, is_raw, load_raw
+
+    raw = dataset in BUILT_IN or is_raw(dataset)
+    if raw or frame is not None:
+        found = load_raw(dataset, label)
+        if found is None:
+            raise InvalidInput(
+                f"--frame is for raw cells, in an .h5ad file or one of {', '.join(BUILT_IN)}, but "
+                f"{dataset} holds points"
+            )
+        if frame is None:
+            note(
+                f"{dataset} holds raw cells: in each trial, an encoder is fitted to all training "
+                f"cells in one place, with default settings (--frame pooled)."
+            )
+        return found
+    return load_dataset(dataset, label, seed, without=column)
 
 
 def save_simulation(numbers: dict[str, Any], folder: Path) -> Path:
@@ -200,7 +237,7 @@ def _moments_left(numbers: dict[str, Any]) -> list[str]:
         f"Leakage: no points left. {sketches} {centres}".rstrip(),
         f"For all sites together, totals of up to {features} features left, by class, and of their "
         f"products. {leakage['classes_withheld']:.1f} classes were withheld."
-        + (f" The smallest class has {smallest} cells in all." if agreed else ""),
+        + (f" Behind everything that left stand at least {smallest} cells." if agreed else ""),
         f"Bytes up per site: {numbers['bytes_up_per_client']:,} (field of "
         f"{numbers['field_bits']} bits).",
         f"Totals at the server equal the sites' sums: {_yes(numbers['decoded_exactly'])}"
@@ -213,6 +250,21 @@ def _told_of_classes(settings: dict[str, Any]) -> str:
     if settings["align"] == 0:
         return "a sketch, eight sums over its cells"
     return "where its cells lie, in five numbers or, of eight cells or more, in thirteen"
+
+
+def _ballot(numbers: dict[str, Any]) -> str:
+    """What the sites' held-out cells said in the first trial, and what came of it."""
+    ballot, error = numbers["ballot"], numbers["calibration_error"]
+    words = f"The model was not judged before it was published: {ballot['why_not']}."
+    if ballot["held"]:
+        chosen = "the default" if ballot["chosen"] == 0 else ballot["candidate"]
+        words = (
+            f"Ballot (first trial): {ballot['cells']:,} held-out cells chose {chosen} out of "
+            f"{ballot['candidates']} candidates; it is right on {ballot['accuracy']:.1f} % of them."
+        )
+    if error is None:
+        return words
+    return f"{words} On test points, the model's probabilities are off by {100 * error:.1f} points."
 
 
 def _yes(right: bool) -> str:
@@ -250,6 +302,7 @@ def print_simulation(numbers: dict[str, Any]) -> None:
     out.print(
         f"Sites: {numbers['survivors']} in the sum.{dropped}",
         *left(numbers),
+        _ballot(numbers),
         f"Seconds: {', '.join(seconds)}",
         sep="\n",
     )

@@ -9,8 +9,9 @@ import numpy as np
 from fedhull.arrays import check_size, read_arrays
 from fedhull.data.h5ad import open_h5ad
 from fedhull.disc.points import check_curvature
+from fedhull.disk import replacing
 from fedhull.errors import FedhullError, InvalidInput
-from fedhull.text import shortened
+from fedhull.text import did_you_mean, shortened
 
 
 def load_file(
@@ -23,10 +24,7 @@ def load_file(
     """
     columns = read_columns(path)
     if label not in columns and not (columns.npz and label == "label"):
-        raise InvalidInput(
-            f"{path} has no column {label!r}; it has {', '.join(columns.names)}. Use --label to "
-            f"name the one with the classes"
-        )
+        raise InvalidInput(f"{_no_column(path, label, columns)} (--label names the classes)")
     points = columns.points(leave_out={label, without})
     return check_data(points, columns.get("y" if columns.npz else label), str(path))
 
@@ -41,8 +39,16 @@ def read_column(path: str | Path, column: str) -> np.ndarray:
     """One column of a file that says something else about each point, such as its donor."""
     columns = read_columns(path)
     if column not in columns:
-        raise InvalidInput(f"{path} has no column {column!r}; it has {', '.join(columns.names)}")
+        raise InvalidInput(_no_column(path, column, columns))
     return np.asarray(columns.get(column))
+
+
+def _no_column(path: str | Path, column: str, columns: "Columns") -> str:
+    names = columns.names
+    return (
+        f"{path} has no column {column!r}; it has {', '.join(names) or 'none'}"
+        f"{did_you_mean(column, names)}"
+    )
 
 
 def write_points(path: Path, points: np.ndarray, names: Any = None, column: str = "label") -> None:
@@ -57,6 +63,21 @@ def write_points(path: Path, points: np.ndarray, names: Any = None, column: str 
 
     columns: dict[str, Any] = {f"x{i + 1}": values for i, values in enumerate(points.T)}
     write_csv(table(columns if names is None else columns | {column: names}), path)
+
+
+def write_table(path: Path, columns: dict[str, Any]) -> None:
+    """Columns of equal length to a .csv or .parquet file, in one go."""
+    from pyarrow import table
+
+    with replacing(path) as part:
+        if path.suffix == ".csv":
+            from pyarrow.csv import write_csv
+
+            write_csv(table(columns), part)
+        else:
+            from pyarrow.parquet import write_table as write_parquet
+
+            write_parquet(table(columns), part)
 
 
 def read_curvature(path: str | Path) -> float:
@@ -138,6 +159,12 @@ class Columns:
     def get(self, name: str) -> Any:
         """A column, missing entries left as they are."""
         return self.named[name]
+
+    def width(self, label: str) -> int:
+        """How many numbers there are for each row, the label apart."""
+        if self.separate_points is not None:
+            return int(np.shape(self.separate_points)[-1])
+        return len(self.named) - (label in self.named)
 
     def points(self, leave_out: set[str | None]) -> Any:
         """The coordinates: all columns but those left out, or what is kept apart."""

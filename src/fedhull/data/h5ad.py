@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedhull.data.probe import REFUSED
+from fedhull.disk import replacing
 from fedhull.errors import InvalidInput, MissingExtra
 
 # A disk may be slow, but not that slow; time spent working is limited by the probe itself.
@@ -17,12 +18,7 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 def open_h5ad(path: str | Path, backed: bool = False) -> Any:
     """The AnnData object in a file; `backed`, its matrix stays there."""
-    try:
-        import anndata
-    except ImportError:
-        raise MissingExtra(
-            "reading .h5ad files needs anndata: pip install 'fedhull[anndata]'"
-        ) from None
+    anndata = _anndata()
     path = Path(path)
     if not path.is_file():
         raise InvalidInput(f"{path} does not exist")
@@ -40,6 +36,26 @@ def open_h5ad(path: str | Path, backed: bool = False) -> Any:
             raise InvalidInput(
                 f"{path} is damaged or not an .h5ad file: {_first_line(problem)}"
             ) from None
+
+
+def numbered_cells(n: int) -> Any:
+    """An AnnData object of n cells whose names are their numbers, from 0; nothing is known of
+    them."""
+    import pandas as pd
+
+    return _anndata().AnnData(obs=pd.DataFrame(index=[str(i) for i in range(n)]))
+
+
+def write_h5ad(adata: Any, path: str | Path) -> None:
+    """Write an AnnData object to a file, in one go."""
+    with replacing(path) as part:
+        try:
+            adata.write_h5ad(part)
+        except OSError:
+            raise
+        # AnnData fails in many ways on what an .h5ad file cannot hold, and all mean the same
+        except Exception as problem:
+            raise InvalidInput(f"{path} cannot be written: {_first_line(problem)}") from None
 
 
 @lru_cache(maxsize=64)
@@ -61,6 +77,16 @@ def _probe(path: Path, changed: int, size: int) -> str:
     if run.returncode != 0:
         return f"it is damaged: reading it failed or took forever (exit code {run.returncode})"
     return ""
+
+
+def _anndata() -> Any:
+    try:
+        import anndata
+    except ImportError:
+        raise MissingExtra(
+            "reading and writing .h5ad files needs anndata: pip install 'fedhull[anndata]'"
+        ) from None
+    return anndata
 
 
 def _first_line(problem: Exception) -> str:

@@ -1,8 +1,15 @@
 """Who holds which points: equal shares, Dirichlet shares, or by a column of the data."""
 
+from collections.abc import Sequence
+from itertools import chain, count
+from typing import Any
+
 import numpy as np
 
 from fedhull.errors import InvalidInput
+from fedhull.text import printable
+
+_LONGEST_NAME = 60
 
 
 def partition(y: np.ndarray, n_clients: int, how: str = "iid", seed: int = 0) -> np.ndarray:
@@ -24,6 +31,21 @@ def partition(y: np.ndarray, n_clients: int, how: str = "iid", seed: int = 0) ->
             f"partition must be 'iid', 'dirichlet:A' with A > 0, or 'column:NAME', got {how!r}"
         )
     return _in_shares(y, rng, lambda: rng.dirichlet(np.full(n_clients, alpha)))
+
+
+def names_of_owners(owners: Sequence[Any]) -> list[str]:
+    """What the owners that a column names are called where people read it: in visible characters,
+    none too long, no two alike.
+
+    >>> names_of_owners(["donor 1", "donor\\x1b 2", "", "x" * 90])[:3]
+    ['donor 1', 'donor\\\\x1b 2', 'site 3']
+    """
+    names: list[str] = []
+    for i, owner in enumerate(owners, start=1):
+        name = " ".join(printable(owner).split())[:_LONGEST_NAME] or f"site {i}"
+        numbered = (f"{name} ({n})" for n in count(2))
+        names.append(next(each for each in chain([name], numbered) if each not in names))
+    return names
 
 
 def _in_shares(y: np.ndarray, rng: np.random.Generator, draw) -> np.ndarray:  # type: ignore[no-untyped-def]

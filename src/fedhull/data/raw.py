@@ -76,14 +76,25 @@ def is_raw(name: str) -> bool:
     return KEY not in open_h5ad(name, backed=True).obsm
 
 
-def embed_file(path: str, label: str) -> tuple[np.ndarray, np.ndarray]:
-    """Points and labels of the cells in an .h5ad, embedded all together by the defaults."""
-    data = open_h5ad(path)
-    raw = RawCells(cells_of(data), column_of(data, label), np.ones(data.n_obs, dtype=bool))
-    return check_data(embed_raw(raw).points, raw.labels, path)
+def load_raw(name: str, label: str) -> tuple[Cells, np.ndarray] | None:
+    """Cells and labels of a built-in set or of an .h5ad file, "" for cells that have none; None if
+    the data are something else."""
+    if name in BUILT_IN:
+        raw = BUILT_IN[name]()
+        return raw.cells, np.where(raw.kept, raw.labels, "")
+    if Path(name).suffix != ".h5ad":
+        return None
+    data = open_h5ad(name)
+    return cells_of(data), column_of(data, label)
 
 
-BUILT_IN = {"lung": lung, "pbmc68k": pbmc68k}
+def lung_all() -> RawCells:
+    """Lung-Human with all of its 13 types."""
+    raw = lung()
+    return RawCells(raw.cells, raw.labels, np.ones(len(raw.labels), dtype=bool))
+
+
+BUILT_IN = {"lung": lung, "lung-all": lung_all, "pbmc68k": pbmc68k}
 
 
 def embed_built_in(name: str) -> tuple[np.ndarray, np.ndarray]:

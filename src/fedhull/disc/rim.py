@@ -5,8 +5,11 @@ their rounding errors (error-free transformations: Dekker's product, Knuth's sum
 is good to the last few bits however close to the rim the point lies.
 """
 
+from typing import Any
+
 import numpy as np
 
+Numbers = np.ndarray | float
 _SPLITTER = 2.0**27 + 1.0
 
 
@@ -16,10 +19,11 @@ def rim_gap(points: np.ndarray, curvature: float) -> np.ndarray:
     >>> print(rim_gap(np.array([1.0 - 2.0**-40]), 1.0) * 2.0**39)
     0.9999999999995453
     """
-    squares, errors = square_norm(points)
-    scaled, scaling_error = two_product(squares, np.asarray(curvature))
-    gap, gap_error = _two_sum(1.0, -scaled)
-    return gap + (gap_error - (scaling_error + curvature * errors))
+    from fedhull.disc.rim_kernel import rim_gaps  # Numba, which what checks no points does without
+
+    rows = np.ascontiguousarray(points, dtype=np.float64).reshape(-1, points.shape[-1])
+    gaps: np.ndarray = rim_gaps(rows, float(curvature)).reshape(points.shape[:-1])
+    return gaps[()]  # a number for a single point
 
 
 def square_norm(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -28,7 +32,7 @@ def square_norm(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     errors = np.zeros(points.shape[:-1])
     for axis in range(points.shape[-1]):
         square, product_error = two_product(points[..., axis], points[..., axis])
-        squares, sum_error = _two_sum(squares, square)
+        squares, sum_error = two_sum(squares, square)
         errors = errors + (sum_error + product_error)
     return squares, errors
 
@@ -40,23 +44,23 @@ def pull_inside(points: np.ndarray, curvature: float) -> np.ndarray:
     return points
 
 
-def _two_sum(a: np.ndarray | float, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def two_sum(a: Numbers, b: Numbers) -> tuple[Any, Any]:
     """a + b as a rounded sum and its exact rounding error."""
     total = a + b
     shadow = total - a
     return total, (a - (total - shadow)) + (b - shadow)
 
 
-def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def two_product(a: Numbers, b: Numbers) -> tuple[Any, Any]:
     """a · b as a rounded product and its exact rounding error."""
     product = a * b
-    a_high, a_low = _split(a)
-    b_high, b_low = _split(b)
+    a_high, a_low = split(a)
+    b_high, b_low = split(b)
     rest = ((product - a_high * b_high) - a_low * b_high) - a_high * b_low
     return product, a_low * b_low - rest
 
 
-def _split(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def split(a: Numbers) -> tuple[Any, Any]:
     """a as the sum of two numbers of 26 bits each."""
     scaled = _SPLITTER * a
     high = scaled - (scaled - a)

@@ -10,6 +10,7 @@ from fedhull.disc.align import Alignment
 from fedhull.embed.cells import Cells
 from fedhull.embed.embedding import Embedding
 from fedhull.errors import InvalidInput
+from fedhull.text import did_you_mean
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -75,7 +76,9 @@ def _check_sparse(x: Any) -> None:
 def part_of(table: Any, name: str, words: str) -> Any:
     """An entry of obs, obsm or layers, or a sentence about what there is."""
     if name not in table:
+        names = [str(key) for key in table.keys()]  # noqa: SIM118, AnnData's mappings are no dicts
         raise InvalidInput(
-            f"there is no {words}[{name!r}], only {', '.join(map(str, table.keys())) or 'nothing'}"
+            f"there is no {words}[{name!r}], only {', '.join(names) or 'nothing'}"
+            f"{did_you_mean(name, names)}"
         )
     return table[name]

@@ -16,8 +16,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from fedhull.disc.points import check_curvature
-from fedhull.embed.cells import Cells, Preparation
+from fedhull.embed.cells import Cells, Preparation, as_cells
 from fedhull.embed.embedder import CellEmbedder
+from fedhull.embed.gene_sums import choose_genes
 from fedhull.embed.network import (
     Observations,
     Scaling,
@@ -68,10 +69,11 @@ class AutoencoderEmbedder(Settings, CellEmbedder):
         )
 
     def fit_transform(
-        self, cells: Cells, labels: np.ndarray | None = None, report: Report = ignore
+        self, cells: Any, labels: np.ndarray | None = None, report: Report = ignore
     ) -> np.ndarray:
         """Learn where cells go; with `labels` (n,), classes are drawn apart as well."""
-        preparation = Preparation.choose(cells, self.n_genes, self.counts)
+        cells = as_cells(cells)
+        preparation = choose_genes(cells, self.n_genes, self.counts).preparation
         classes = [] if labels is None else sorted(set(map(str, labels)))
         self._begin(preparation, Scaling.of(preparation.apply(cells)), classes)
         data = self.observe(cells, labels)
@@ -80,13 +82,13 @@ class AutoencoderEmbedder(Settings, CellEmbedder):
         self._take(weights)
         return self.transform(cells)
 
-    def transform(self, cells: Cells) -> np.ndarray:
+    def transform(self, cells: Any) -> np.ndarray:
         """The cells' points, (n, 2), by NumPy in float64, a few thousand cells at a time."""
         self._check_fitted()
         return np.concatenate(
             [
                 encode(self.weights, self.preparation.apply(part), self.scaling, self.curvature)
-                for part in cells.chunks()
+                for part in as_cells(cells).chunks()
             ]
         )
 

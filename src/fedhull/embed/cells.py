@@ -1,5 +1,6 @@
 """A matrix of cells and genes, and how it is made ready for an embedder."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +13,12 @@ from fedhull.errors import InvalidInput
 
 Matrix = Any  # (n, g), a NumPy array or a SciPy CSR matrix
 _TARGET = 1e4  # counts of a cell after normalisation
-_MOST_GROUPS, _GENES_OF_A_GROUP = 20, 50
+# What is seen of a gene that has all counts of a cell.
+MOST_SEEN = math.log1p(_TARGET)
 _CHUNK = 4096
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cells:
     """Measurements x (n, g), sparse or dense, and the names of the g genes (or other features)."""
 
@@ -62,6 +64,36 @@ class Cells:
         values = self.x.data if issparse(self.x) else self.x
         return bool((values >= 0).all() and (values == np.floor(values)).all())
 
+    def check_counts(self, hint: str) -> None:
+        """Raise InvalidInput unless these are raw counts; the hint says what to do."""
+        if not self.are_counts:
+            raise InvalidInput(
+                f"x must hold raw counts (whole numbers, none negative) to be normalised and "
+                f"log-transformed; {hint}"
+            )
+
+
+def as_cells(x: Any) -> Cells:
+    """Cells from what scikit-learn's transformers are given: `Cells` as they are, an AnnData
+    object, a table with a column for each gene, or a matrix (n, g), dense or sparse, whose genes
+    are called feature_1, feature_2, …
+
+    >>> as_cells([[0, 1], [2, 3]]).genes
+    ['feature_1', 'feature_2']
+    """
+    if isinstance(x, Cells):
+        return x
+    if hasattr(x, "var_names"):
+        from fedhull.embed.annotated import cells_of  # it stands on this file
+
+        return cells_of(x)
+    if hasattr(x, "columns"):
+        return Cells(x.to_numpy(), [str(name) for name in x.columns])
+    matrix = x if issparse(x) else np.asarray(x)
+    if matrix.ndim != 2:
+        raise InvalidInput(f"x must have shape (cells, genes), got {matrix.shape}")
+    return Cells(matrix, [f"feature_{i + 1}" for i in range(matrix.shape[1])])
+
 
 class Preparation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which genes an embedder looks at, and whether counts are normalised and logged first.
@@ -72,21 +104,6 @@ class Preparation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     genes: list[str]
     counts: bool
-
-    @classmethod
-    def choose(cls, cells: Cells, n_genes: int = 2000, counts: bool | None = None) -> "Preparation":
-        """The `n_genes` most variable genes; without `counts`, the data decide whether they are
-        raw counts."""
-        if n_genes < 2:
-            raise InvalidInput(f"n_genes must be at least 2, got {n_genes}")
-        counts = cells.are_counts if counts is None else counts
-        if counts and not cells.are_counts:
-            raise InvalidInput(
-                "x must hold raw counts (whole numbers, none negative) to be normalised and "
-                "log-transformed; if it does not, set counts to false (--no-counts)"
-            )
-        chosen = _variable_genes(_normalised(cells.x) if counts else cells.x, n_genes)
-        return cls([str(cells.genes[i]) for i in chosen], counts)
 
     def missing(self, cells: Cells) -> list[str]:
         """The genes that these cells do not have."""
@@ -120,11 +137,15 @@ class Preparation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         chosen = self.select(cells)
         if not self.counts:
             return chosen
-        normalised = _normalised(chosen, cells.x)
-        return normalised.log1p() if issparse(normalised) else np.log1p(normalised)
+        cells.check_counts(
+            "these look as if that had been done already; where raw counts are kept elsewhere than "
+            "in X, --layer names the layer"
+        )
+        scaled = normalised(chosen, cells.x)
+        return scaled.log1p() if issparse(scaled) else np.log1p(scaled)
 
 
-def _normalised(x: Matrix, whole: Matrix | None = None) -> Matrix:
+def normalised(x: Matrix, whole: Matrix | None = None) -> Matrix:
     """Counts per 10,000; a cell's total is taken over all of its genes."""
     totals = np.asarray((x if whole is None else whole).sum(axis=1), dtype=np.float64).ravel()
     scale = _TARGET / np.where(totals > 0, totals, 1.0)
@@ -133,28 +154,3 @@ def _normalised(x: Matrix, whole: Matrix | None = None) -> Matrix:
     scaled = csr_matrix(x, dtype=np.float64, copy=True)
     scaled.data *= np.repeat(scale, np.diff(scaled.indptr))
     return scaled
-
-
-def _variable_genes(x: Matrix, n_genes: int) -> np.ndarray:
-    """The genes with the largest variance for their mean: how many deviations log(variance/mean)
-    lies above its average in a group of genes of like mean (Satija et al. 2015)."""
-    mean = np.asarray(x.mean(axis=0), dtype=np.float64).ravel()
-    square = x.multiply(x) if issparse(x) else x * x
-    variance = np.maximum(np.asarray(square.mean(axis=0)).ravel() - mean**2, 0.0)
-    varying = np.flatnonzero(variance > 0)
-    if len(varying) < 2:
-        raise InvalidInput("x must have at least two genes that are not the same in all cells")
-    if len(varying) <= n_genes or (mean < 0).any():
-        # negative means: the data are scaled already, and variances say what there is to say
-        return np.sort(varying[np.argsort(-variance[varying], kind="stable")[:n_genes]])
-    dispersion = np.log(variance[varying] / mean[varying])
-    n_groups = min(_MOST_GROUPS, max(1, len(varying) // _GENES_OF_A_GROUP))
-    edges = np.quantile(mean[varying], np.linspace(0, 1, n_groups + 1)[1:-1])
-    group = np.searchsorted(edges, mean[varying])
-    size = np.bincount(group, minlength=n_groups)
-    centre = np.bincount(group, dispersion, n_groups) / np.maximum(size, 1)
-    spread = np.sqrt(
-        np.bincount(group, (dispersion - centre[group]) ** 2, n_groups) / np.maximum(size, 1)
-    )
-    score = (dispersion - centre[group]) / np.where(spread > 0, spread, 1.0)[group]
-    return np.sort(varying[np.argsort(-score, kind="stable")[:n_genes]])

@@ -8,6 +8,7 @@ stand in a study.
 import hashlib
 import io
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from fedhull.arrays import read_arrays
 from fedhull.disk import write_bytes
-from fedhull.embed.cells import Cells, Preparation
+from fedhull.embed.cells import Preparation
 from fedhull.errors import InvalidInput
 from fedhull.progress import Report, ignore
 from fedhull.text import shortened
@@ -26,11 +27,43 @@ _HEADER = "header"
 
 class Embedder:
     """From raw data to the Poincaré disc. Subclasses are dataclasses of settings, and say what of a
-    fitted one is kept."""
+    fitted one is kept.
+
+    Embedders are scikit-learn's transformers, without its base classes: those who only place cells
+    need not wait for it.
+    """
 
     method: ClassVar[str]
     curvature: float
     supervised: bool
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All settings, by name."""
+        return {name: getattr(self, name) for name in _settings(type(self))}
+
+    def set_params(self, **settings: Any) -> Self:
+        """Change settings; what is fitted stays as it was until the next `fit`."""
+        known = _settings(type(self))
+        for name, value in settings.items():
+            if name not in known:
+                raise InvalidInput(
+                    f"the embedder {self.method!r} has no setting {name!r}; it has "
+                    f"{', '.join(known)}"
+                )
+            setattr(self, name, value)
+        # what must hold for settings holds for changed ones too
+        getattr(self, "__post_init__", lambda: None)()
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type="transformer",
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+            input_tags=InputTags(sparse=True),
+        )
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Settings as plain values, and arrays: all that `from_state` needs."""
@@ -68,24 +101,37 @@ class Embedder:
 
 
 class CellEmbedder(Embedder):
-    """An embedder of cells, which it knows by the genes of its preparation."""
+    """An embedder of cells, which it knows by the genes of its preparation.
+
+    Cells are `Cells`, an AnnData object, a table with a column for each gene, or a matrix, dense or
+    sparse, whose genes go by their numbers (see `as_cells`).
+    """
 
     preparation: Preparation
 
-    def fit(self, cells: Cells, labels: np.ndarray | None = None, report: Report = ignore) -> Self:
-        """Learn where cells go. With `labels` the result is supervised, and says so."""
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "preparation")
+
+    def fit(self, cells: Any, labels: np.ndarray | None = None, report: Report = ignore) -> Self:
+        """Learn where cells go. With `labels` the result is supervised, and says so; a pipeline
+        passes them on."""
         self.fit_transform(cells, labels, report)
         return self
 
     def fit_transform(
-        self, cells: Cells, labels: np.ndarray | None = None, report: Report = ignore
+        self, cells: Any, labels: np.ndarray | None = None, report: Report = ignore
     ) -> np.ndarray:
         """Fit, and return the points of the same cells."""
         raise NotImplementedError
 
-    def transform(self, cells: Cells) -> np.ndarray:
+    def transform(self, cells: Any) -> np.ndarray:
         """The cells' points in the disc, (n, 2). The same cell always gets the same point."""
         raise NotImplementedError
+
+
+def _settings(kind: Any) -> list[str]:
+    """The names of an embedder's settings, in their order."""
+    return [setting.name for setting in fields(kind) if setting.init]
 
 
 def load_embedder(path: str | Path) -> Embedder:
@@ -98,9 +144,17 @@ def load_embedder(path: str | Path) -> Embedder:
 
 def load_cell_embedder(path: str | Path) -> CellEmbedder:
     """The embedder in a file, which must be one for cells."""
-    embedder = load_embedder(path)
+    return _of_cells(load_embedder(path), str(path))
+
+
+def cell_embedder_from_bytes(content: bytes, name: str = "the embedder") -> CellEmbedder:
+    """The embedder whose file has this content, which must be one for cells."""
+    return _of_cells(embedder_from_bytes(content, name), name)
+
+
+def _of_cells(embedder: Embedder, name: str) -> CellEmbedder:
     if not isinstance(embedder, CellEmbedder):
-        raise InvalidInput(f"{path} must hold an embedder of cells, not of a {embedder.method}")
+        raise InvalidInput(f"{name} must hold an embedder of cells, not of a {embedder.method}")
     return embedder
 
 

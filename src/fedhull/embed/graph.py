@@ -1,5 +1,7 @@
 """Who is like whom: a graph of nearest neighbours, made into similarities of all pairs."""
 
+from collections.abc import Callable
+
 import numpy as np
 from sklearn.neighbors import kneighbors_graph
 
@@ -33,16 +35,17 @@ def accessibility(
     return np.maximum(similarity, 0.0)
 
 
-def small_groups(features: np.ndarray, smallest: int) -> list[np.ndarray]:
-    """Groups of like cells, each of `smallest` to 2·smallest − 1: halved, again and again, along
-    the feature in which they differ most."""
+def small_groups(features: np.ndarray, enough: Callable[[np.ndarray], bool]) -> list[np.ndarray]:
+    """Groups of like cells: halved, again and again, along the feature in which they differ most,
+    as long as both halves, given as rows, are enough."""
     waiting, groups = [np.arange(len(features))], []
     while waiting:
         members = waiting.pop()
-        if len(members) < 2 * smallest:
-            groups.append(members)
-            continue
         widest = features[members].var(axis=0).argmax()
         ordered = members[np.argsort(features[members, widest], kind="stable")]
-        waiting += [ordered[: len(ordered) // 2], ordered[len(ordered) // 2 :]]
+        halves = [ordered[: len(ordered) // 2], ordered[len(ordered) // 2 :]]
+        if all(map(enough, halves)):
+            waiting += halves
+        else:
+            groups.append(members)
     return groups

@@ -10,22 +10,22 @@ from typing import Any, ClassVar, Self
 
 import msgspec
 import numpy as np
-from scipy.sparse import issparse
-from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
 from fedhull.disc.centroid import centroid, centroids
 from fedhull.disc.points import as_ball_points, check_curvature
-from fedhull.embed.cells import Cells, Preparation
+from fedhull.embed.cells import Cells, Preparation, as_cells
+from fedhull.embed.correction import NO_CORRECTION, Correction, corrected
 from fedhull.embed.embedder import CellEmbedder
+from fedhull.embed.gene_sums import choose_genes
 from fedhull.embed.graph import accessibility, small_groups
 from fedhull.embed.layout import layout
+from fedhull.embed.projection import Axes, Products, Standardisation
 from fedhull.embed.stored import divisors, numbers, settings_as
 from fedhull.errors import InvalidInput
 from fedhull.progress import Report, ignore
 
 SMALLEST_GROUP = 5
-_CLIP = 10.0
 _NEAREST_ANCHORS = 3
 _START_RADIUS = 0.3
 
@@ -35,6 +35,7 @@ class NeighbourEmbedder(CellEmbedder):
     """Principal components → nearest neighbours → relative forest accessibilities → the disc.
 
     At most `max_cells` cells, drawn at random, are laid out; the others are placed like new ones.
+    A `correction` is for encoders that several sites have made together (see `corrected`).
     """
 
     method: ClassVar[str] = "neighbours"
@@ -47,19 +48,19 @@ class NeighbourEmbedder(CellEmbedder):
     steps: int = 200
     seed: int = 0
     counts: bool | None = None
+    correction: Correction = NO_CORRECTION
     supervised: bool = field(default=False, init=False)
-    preparation: Preparation = field(init=False, repr=False)
-    mean: np.ndarray = field(init=False, repr=False)
-    deviation: np.ndarray = field(init=False, repr=False)
-    components: np.ndarray = field(init=False, repr=False)
+    standard: Standardisation = field(init=False, repr=False)
+    axes: Axes = field(init=False, repr=False)
     anchors: np.ndarray = field(init=False, repr=False)
     places: np.ndarray = field(init=False, repr=False)
 
     def fit_transform(
-        self, cells: Cells, labels: np.ndarray | None = None, report: Report = ignore
+        self, cells: Any, labels: np.ndarray | None = None, report: Report = ignore
     ) -> np.ndarray:
         """Fit, and return the points of these cells; with more than `max_cells`, all are placed
         between anchors."""
+        cells, labels = as_cells(cells), None if labels is None else np.asarray(labels)
         if len(cells) < 2 * SMALLEST_GROUP:
             raise InvalidInput(
                 f"there must be at least {2 * SMALLEST_GROUP} cells to lay out, got {len(cells)}"
@@ -70,74 +71,98 @@ class NeighbourEmbedder(CellEmbedder):
             drawn = np.random.default_rng(self.seed).choice(rows, self.max_cells, replace=False)
             rows = np.sort(drawn)
         some = cells[rows]
-        self.preparation = Preparation.choose(some, self.n_genes, self.counts)
-        self._learn_features(_dense(self.preparation.apply(some)))
-        features = self._features(some)
+        self.standard = choose_genes(some, self.n_genes, self.counts)
+        products = Products.of(self.standard.preparation, some)
+        self.axes = products.scaled(self.standard).axes(self.n_components)
+        features = self.axes.features(self.standard, some)
         points = layout(
             accessibility(features, self.n_neighbors, None if labels is None else labels[rows]),
             _start(features),
             self.steps,
             report=report,
         )
-        groups = small_groups(features, SMALLEST_GROUP)
+        groups = small_groups(features, lambda rows: len(rows) >= SMALLEST_GROUP)
         self.anchors = np.array([features[group].mean(axis=0) for group in groups])
         self.places = np.array([centroid(points[group]) for group in groups])
         whole = len(rows) == len(cells)
         return points / np.sqrt(self.curvature) if whole else self.transform(cells)
 
-    def transform(self, cells: Cells) -> np.ndarray:
+    def fit_anchors(
+        self, standard: Standardisation, axes: Axes, anchors: np.ndarray, report: Report = ignore
+    ) -> Self:
+        """Fit to what is known of cells that others hold: scaling, axes, and what groups of them
+        have on the axes on average, (m, c). The anchors themselves are laid out."""
+        self.standard, self.axes, self.anchors = standard, axes, anchors
+        similarity = accessibility(anchors, self.n_neighbors)
+        self.places = layout(similarity, _start(anchors), self.steps, report=report)
+        return self
+
+    def transform(self, cells: Any) -> np.ndarray:
         """Each cell's place between the three anchors that it is most like, the nearer the more."""
         if not hasattr(self, "anchors"):
             raise InvalidInput("the embedder must be fitted before it can place cells")
+        return self.place(self.features(as_cells(cells)))
+
+    def features(self, cells: Cells) -> np.ndarray:
+        """What cells have on the axes, (n, c); with a correction, all of these cells are taken to
+        have been measured at one site."""
+        return corrected(self.axes.features(self.standard, cells), self.axes, self.correction)
+
+    def place(self, features: np.ndarray) -> np.ndarray:
+        """The points (n, 2) of cells with these features (n, c)."""
         n_nearest = min(_NEAREST_ANCHORS, len(self.anchors))
-        nearest = NearestNeighbors(n_neighbors=n_nearest).fit(self.anchors)
-        places = []
-        for chunk in cells.chunks():
-            apart, which = nearest.kneighbors(self._features(chunk))
-            weights = 1.0 / (apart**2 + 1e-12)
-            cell = np.repeat(np.arange(len(chunk)), n_nearest)
-            places.append(centroids(self.places[which.ravel()], cell, weights.ravel()))
-        return np.concatenate(places) / np.sqrt(self.curvature)
+        apart, which = (
+            NearestNeighbors(n_neighbors=n_nearest).fit(self.anchors).kneighbors(features)
+        )
+        weights = 1.0 / (apart**2 + 1e-12)
+        cell = np.repeat(np.arange(len(features)), n_nearest)
+        places = centroids(self.places[which.ravel()], cell, weights.ravel())
+        return places / np.sqrt(self.curvature)
 
-    def _learn_features(self, prepared: np.ndarray) -> None:
-        self.mean = prepared.mean(axis=0)
-        # what is no count has been scaled by whoever prepared it
-        deviation = prepared.std(axis=0) if self.preparation.counts else np.ones(len(self.mean))
-        self.deviation = np.where(deviation > 0, deviation, 1.0)
-        standard = self._standardise(prepared)
-        pca = PCA(min(self.n_components, *standard.shape), random_state=self.seed)
-        self.components = pca.fit(standard).components_
-
-    def _standardise(self, prepared: np.ndarray) -> np.ndarray:
-        standard = (prepared - self.mean) / self.deviation
-        return np.clip(standard, -_CLIP, _CLIP) if self.preparation.counts else standard
-
-    def _features(self, cells: Cells) -> np.ndarray:
-        """The cells' principal components (n, c), not centred: only differences count."""
-        return self._standardise(_dense(self.preparation.apply(cells))) @ self.components.T
+    @property
+    def preparation(self) -> Preparation:  # type: ignore[override]
+        """The genes, and whether counts are normalised."""
+        return self.standard.preparation
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Settings, preparation, principal components and anchors."""
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
         settings = {name: getattr(self, name) for name in _SETTINGS}
         settings |= {
             "supervised": self.supervised,
             "preparation": msgspec.to_builtins(self.preparation),
         }
+        arrays = {
+            "mean": self.standard.mean,
+            "deviation": self.standard.deviation,
+            "components": self.axes.components,
+            "anchors": self.anchors,
+            "places": self.places,
+        }
+        if self.correction != NO_CORRECTION:
+            settings["correction"] = self.correction
+            arrays |= {"axis_mean": self.axes.mean, "axis_variance": self.axes.variance}
         return settings, arrays
 
     @classmethod
     def from_state(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         """The inverse of `state`."""
         kept = settings_as(_Kept, settings)
-        made = cls(**{name: getattr(kept, name) for name in _SETTINGS})
-        made.supervised, made.preparation = kept.supervised, kept.preparation
+        made = cls(**{name: getattr(kept, name) for name in (*_SETTINGS, "correction")})
+        made.supervised = kept.supervised
         check_curvature(made.curvature)
-        genes = len(made.preparation.genes)
-        made.mean = numbers(arrays, "mean", genes)
-        made.deviation = divisors(arrays, "deviation", genes)
-        made.components = numbers(arrays, "components", None, genes)
-        made.anchors = numbers(arrays, "anchors", None, len(made.components))
+        genes = len(kept.preparation.genes)
+        made.standard = Standardisation(
+            kept.preparation,
+            numbers(arrays, "mean", genes),
+            divisors(arrays, "deviation", genes),
+        )
+        components = numbers(arrays, "components", None, genes)
+        mean = variance = np.zeros(len(components))
+        if made.correction != NO_CORRECTION:
+            mean = numbers(arrays, "axis_mean", len(components))
+            variance = numbers(arrays, "axis_variance", len(components))
+        made.axes = Axes(components, mean, variance)
+        made.anchors = numbers(arrays, "anchors", None, len(components))
         made.places = numbers(arrays, "places", len(made.anchors), 2)
         as_ball_points(made.places, 1.0, "places of anchors")
         return made
@@ -156,16 +181,13 @@ class _Kept(msgspec.Struct):
     counts: bool | None
     supervised: bool
     preparation: Preparation
+    correction: Correction = NO_CORRECTION
 
 
-_ARRAYS = ("mean", "deviation", "components", "anchors", "places")
+# A correction is written only if there is one: files keep the hash that they had before.
 _SETTINGS = (
     "curvature", "n_genes", "n_components", "n_neighbors", "max_cells", "steps", "seed", "counts",
 )  # fmt: skip
-
-
-def _dense(x: Any) -> np.ndarray:
-    return x.toarray() if issparse(x) else np.asarray(x, dtype=np.float64)
 
 
 def _start(features: np.ndarray) -> np.ndarray:

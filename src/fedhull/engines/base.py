@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from fedhull.engines.certificates import VALID_DAYS
+from fedhull.engines.connection import Contact
 from fedhull.engines.inspection import refuse_code
+from fedhull.engines.turn import Turn, open_run, turn_in
 from fedhull.errors import InvalidInput, MissingExtra
 from fedhull.kits.consent import forget_holdings, withdraw
 from fedhull.kits.kit import Kit
@@ -63,9 +66,28 @@ class Runner(ABC):
         An engine adds what it knows of its own files."""
         refuse_code(kit.folder)
 
+    def recognises(self, folder: Path) -> bool:
+        """Whether the kit in a folder was made for this engine, by the files that lie there."""
+        return False
+
+    def certificates(self, kit: Kit) -> list[str]:
+        """The certificates in a kit, as file names."""
+        return []
+
+    def turn(self, kit: Kit, options: Options) -> Turn | None:
+        """Where the study stands, and who has not answered; None if no session has begun, or the
+        last one has ended."""
+        run = open_run(kit)
+        return None if run is None else turn_in(kit, run)
+
+    def ping(self, kit: Kit, options: Options) -> Contact:
+        """Reach the server as a site would, and leave again; ServerUnreachable if that fails.
+        Nothing of the site's data is touched."""
+        raise InvalidInput(f"the engine {self.name!r} has no check of the connection")
+
     @abstractmethod
-    def provision(self, kits: Kits, host: str, port: int) -> None:
-        """Add to the kits whatever the engine needs."""
+    def provision(self, kits: Kits, host: str, port: int, days: int = VALID_DAYS) -> None:
+        """Add to the kits whatever the engine needs; its certificates are valid for `days`."""
 
     @abstractmethod
     def serve(self, kit: Kit, options: Options, say: Say) -> Path:
@@ -107,6 +129,12 @@ class Runner(ABC):
         leave nothing of the site's cells in the kit."""
         withdraw(kit)
         forget_holdings(kit)
+
+
+def runner_for(kit: Kit) -> Runner:
+    """The engine that a kit was made for. Kits for files have nothing that tells."""
+    runners = (ENGINES[name] for name in ENGINES.names)
+    return next((each for each in runners if each.recognises(kit.folder)), ENGINES["files"])
 
 
 ENGINES: Registry[Runner] = Registry("engine", "fedhull.engines")

@@ -1,7 +1,7 @@
-"""The audit log: one line of JSON for each message, with its size and hash, never its content."""
+"""The audit log: one line of JSON for each message, with its size and hash, never its content; at a
+site, the first says who has agreed to what."""
 
 import hashlib
-import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,11 +12,12 @@ import msgspec
 from fedhull.disk import read_bytes
 from fedhull.errors import InvalidInput
 
-Direction = Literal["sent", "received"]
+Direction = Literal["sent", "received", "agreed"]
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that was sent or received."""
+class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A message that was sent or received; or the consent of the person `peer`, with the account
+    and machine that it was given on, and what the study said it was for."""
 
     time: str
     study: str
@@ -25,6 +26,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     step: str
     bytes: Annotated[int, msgspec.Meta(ge=0)]
     sha256: str
+    user: str = ""
+    host: str = ""
+    purpose: str = ""
+    contact: str = ""
+    valid_until: str = ""
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -47,8 +53,11 @@ class AuditLog:
         self._noted = {entry.key for entry in read_audit(path)}
         self._mended = False
 
-    def record(self, direction: Direction, step: str, message: bytes, peer: str) -> None:
-        """Note a message that is about to be sent or has been received."""
+    def record(
+        self, direction: Direction, step: str, message: bytes, peer: str, **more: str
+    ) -> None:
+        """Note a message that is about to be sent or has been received, or a consent, of which
+        there is `more` to say."""
         entry = Entry(
             time=datetime.now(UTC).isoformat(timespec="milliseconds"),
             study=self._study,
@@ -57,6 +66,7 @@ class AuditLog:
             step=step,
             bytes=len(message),
             sha256=hashlib.sha256(message).hexdigest(),
+            **more,
         )
         if entry.key in self._noted:
             return
@@ -64,7 +74,7 @@ class AuditLog:
             if not self._mended:
                 _drop_torn_line(self.path)
                 self._mended = True
-            _append(self.path, json.dumps(msgspec.structs.asdict(entry)).encode() + b"\n")
+            _append(self.path, msgspec.json.encode(entry) + b"\n")
         except OSError as problem:
             raise InvalidInput(
                 f"{self.path} cannot be written: {problem.strerror}; a message that is not noted "
@@ -103,7 +113,9 @@ def _entry(line: bytes, path: Path, number: int) -> Entry:
 
 
 def _append(path: Path, line: bytes) -> None:
-    with path.open("ab") as file:
+    # it says who has agreed, and when what was sent: for its owner
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(handle, "ab") as file:
         file.write(line)
         file.flush()
         os.fsync(file.fileno())

@@ -6,7 +6,9 @@ shown, or nothing. A consent to a second session over the same data names the se
 and covers one more.
 """
 
+import getpass
 import hashlib
+import platform
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,10 +26,11 @@ CONSENT, HOLDINGS, RECEIPT = "consent.json", "holdings.bin", "receipt.bin"
 
 
 class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """To which study, over which file, when; `holdings` is the SHA-256 of what would leave and of
-    the cells behind it, `file` that of the data file, `cells` what the data are recognised by.
-    `session` is the consent's number, and that of the session it serves; `after` are those of the
-    sessions that the person knew of when agreeing to one more."""
+    """To which study, over which file, when, and who has agreed: `by` is the name that was typed,
+    `user` and `host` the account and the machine it was typed on. `holdings` is the SHA-256 of what
+    would leave and of the cells behind it, `file` that of the data file, `cells` what the data are
+    recognised by. `session` is the consent's number, and that of the session it serves; `after` are
+    those of the sessions that the person knew of when agreeing to one more."""
 
     study: str
     data: str
@@ -38,9 +41,18 @@ class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     holdings: str
     file: str
     given_at: str
+    by: str = ""
+    user: str = ""
+    host: str = ""
     cells: str = ""
     session: str = ""
     after: list[str] = []
+
+    @property
+    def signature(self) -> str:
+        """Who agreed, where and when, in words."""
+        where = f" (account {self.user} on {self.host})" if self.user else ""
+        return f"{self.by}{where}, {self.given_at}" if self.by else ""
 
     @property
     def source(self) -> Source:
@@ -73,20 +85,37 @@ def give(
     holdings: Holdings,
     given_at: str,
     after: Sequence[ledger.Upload] = (),
+    by: str = "",
 ) -> Consent:
     """Put the consent, and what it covers, where the session will look for them; `after` are the
-    earlier uploads of these data that the person was told of."""
+    earlier uploads of these data that the person was told of, `by` is the person's name."""
+    kit.check_valid()
     forget_sessions(kit)
     made = _made(kit, source, holdings, given_at)
-    consent = msgspec.structs.replace(made, after=[upload.session for upload in after])
+    consent = msgspec.structs.replace(
+        made,
+        after=[upload.session for upload in after],
+        by=by or account(),
+        user=account(),
+        host=platform.node(),
+    )
     write_bytes(kit.folder / HOLDINGS, holdings.to_bytes(), mode=0o600)
     content = msgspec.json.format(msgspec.json.encode(consent), indent=1)
     write_bytes(kit.folder / CONSENT, content, mode=0o600)
     return consent
 
 
+def account() -> str:
+    """The name of the account that this process runs under, if it has one."""
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):  # in a container, numbers may have no names
+        return ""
+
+
 def use(kit: Kit, results: Path) -> Holdings:
     """Take the consent, so that it serves no second session, and load what it covers."""
+    kit.check_valid()
     taken = results / CONSENT
     if not taken.exists():  # else this session, taken up again, has its consent already
         try:

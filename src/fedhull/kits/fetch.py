@@ -69,5 +69,5 @@ def take_late(kit: Kit, publication: bytes) -> Path:
         ) from None
     log = AuditLog(results / AUDIT, kit.study.hash)
     log.record("received", PUBLISH, publication, peer="coordinator")
-    finish_site(results, site, holdings, log.total("sent"), log.total("received"))
+    finish_site(kit, results, site, holdings, log.total("sent"), log.total("received"))
     return results

@@ -5,9 +5,11 @@ KIT/
   identity.pem      this participant's key, readable by its owner only; or identity.path, which
                     says where its owner keeps it
   encoder.npz       in a study with an encoder, the encoder that all sites place their cells with
-  start.npz         in an encoder study, the encoder that all participants start from
+  genes.txt         in an encoder study, the genes that sites may have; or, if an autoencoder is
+                    trained, start.npz, the encoder that all participants start from
   consent.json      what somebody at this site has agreed to send; good for one session
   holdings.bin      what the site would take into that session, readable by its owner only
+  logs/             what the engine's own processes say
   results/RUN/      audit.jsonl, status.json, result.json, report.html, and model.json or
                     encoder.npz; while a session runs, its consent.json and holdings.bin, and from
                     the upload until the result is there receipt.bin, readable by its owner only
@@ -16,6 +18,7 @@ KIT/
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 
@@ -23,11 +26,12 @@ from fedhull.disk import read_bytes, read_text, write_bytes
 from fedhull.errors import BadIdentity, InvalidInput
 from fedhull.kits.audit import read_audit
 from fedhull.protocol.keys import Identity
-from fedhull.study.study import AnyStudy, study_from_toml
-from fedhull.study.task import Task, task_of
+from fedhull.study.kinds import AnyStudy, study_from_toml, task_of
+from fedhull.study.task import Task
 
-STUDY, RESULTS, AUDIT = "study.toml", "results", "audit.jsonl"
+STUDY, RESULTS, LOGS, AUDIT = "study.toml", "results", "logs", "audit.jsonl"
 IDENTITY, IDENTITY_ELSEWHERE = "identity.pem", "identity.path"
+_LOCK, _LOOK_SECONDS = ".lock", 0.2
 
 
 @dataclass(frozen=True)
@@ -78,18 +82,39 @@ class Kit:
         """Keep a second process from using this kit at the same time."""
         from fedhull.kits.lock import locked  # not on Windows
 
-        with locked(self.folder / ".lock") as free:
+        # somebody who only looks (`busy`) has the lock for no longer than this
+        with locked(self.folder / _LOCK, wait=_LOOK_SECONDS) as free:
             if not free:
                 raise InvalidInput(
                     f"{self.folder} is in use: a study with this kit is already running"
                 )
             yield
 
+    def check_valid(self) -> None:
+        """Raise InvalidInput if the study's last day is over."""
+        self.study.check_valid(date.today())
+
+    @property
+    def busy(self) -> bool:
+        """Whether a process uses this kit."""
+        from fedhull.kits.lock import locked  # not on Windows
+
+        if not (self.folder / _LOCK).exists():
+            return False
+        with locked(self.folder / _LOCK) as free:
+            return not free
+
     def results(self, run: str) -> Path:
         """The folder for what comes of a run."""
         folder = self.folder / RESULTS / run
         folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+    def log(self, name: str) -> Path:
+        """Where an engine's own processes log."""
+        folder = self.folder / LOGS
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder / f"{name}.log"
 
     @property
     def has_uploaded(self) -> bool:
@@ -102,13 +127,17 @@ class Kit:
 
 
 def read_task(folder: Path, study: AnyStudy) -> Task:
-    """The task of a study, with the encoder that its kit holds if it names one."""
-    if study.encoder_hash is None:
-        return task_of(study)
-    path = folder / study.encoder_file
+    """The task of a study, with the file that its kit holds if it names one."""
+    return task_of(study, read_attached(folder, study))
+
+
+def read_attached(folder: Path, study: AnyStudy) -> bytes | None:
+    """The content of the file that a study names, if it names one."""
+    if study.attached is None:
+        return None
+    path = folder / study.attachment.file
     if not path.is_file():
         raise InvalidInput(
-            f"{path} is missing: the encoder that the study names, which 'fedhull provision' puts "
-            f"into every kit"
+            f"{path} is missing: the study names it, and 'fedhull provision' puts it into every kit"
         )
-    return task_of(study, read_bytes(path))
+    return read_bytes(path)

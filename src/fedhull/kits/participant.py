@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fedhull.disk import write_bytes
+from fedhull.disk import read_bytes, write_bytes
 from fedhull.errors import (
     BadMessage,
     EngineFailure,
@@ -25,6 +25,7 @@ from fedhull.kits.results import (
     STATUS,
     finish_site,
     note_objection,
+    stamp_of,
     write_end,
     write_internal_error,
     write_results,
@@ -36,8 +37,7 @@ from fedhull.protocol.drive import PUBLISH, Answers, Engine
 from fedhull.protocol.keys import Randomness
 from fedhull.protocol.messages import Propose, Publish, Size, decode_to_client
 from fedhull.protocol.server import ServerSession
-from fedhull.report.pages import coordinator_page
-from fedhull.study.coordinator import SUM, OpenSession, run_study
+from fedhull.study.coordinator import SUM, VOTES, OpenSession, run_study
 from fedhull.study.site import Site
 
 T = TypeVar("T")
@@ -156,6 +156,7 @@ class SiteRun:
         assert kit.name is not None
         self._holdings = consent.use(kit, self.results)
         self._consent = consent.read(self.results / consent.CONSENT)
+        self._note_consent()
         # both are believed over the journal, which may be an old copy
         if self._audit.uploads > journal.uploads:
             raise OutOfTurn(twice(self._audit.path))
@@ -176,6 +177,20 @@ class SiteRun:
         # where the last process was stopped over what was published between two sums
         self._close_sum(site)
         return site
+
+    def _note_consent(self) -> None:
+        study, given = self._kit.study, self._consent
+        self._audit.record(
+            "agreed",
+            "consent",
+            read_bytes(self.results / consent.CONSENT),
+            peer=given.by,
+            user=given.user,
+            host=given.host,
+            purpose=study.purpose,
+            contact=study.contact,
+            valid_until=str(study.valid_until or ""),
+        )
 
     def _note_upload(self, site: Site) -> None:
         """Put down what must be on disk before an upload leaves: what a later publication is read
@@ -218,13 +233,15 @@ class SiteRun:
 
     def _use(self, site: Site, last_words: int) -> None:
         self._close_sum(site)
+        if site.veto is not None and not site.done:
+            note_objection(self.results, site.veto)
         if site.complaint is not None and not (site.stopped or site.done):
             note_objection(self.results, site.complaint)
         elif site.complaint is not None:
             raise site.complaint
         elif site.done:
             up, down = self._audit.total("sent") + last_words, self._audit.total("received")
-            finish_site(self.results, site, self._holdings, up, down)
+            finish_site(self._kit, self.results, site, self._holdings, up, down)
 
     def _close_sum(self, site: Site) -> None:
         if site.checkpoint is not None:
@@ -250,11 +267,14 @@ def coordinate(
 ) -> Any:
     """Run the study of the coordinator's kit over an engine, and write what comes of it;
     `open_session` is as in `run_study`."""
+    from fedhull.report.pages import coordinator_page  # slow to import, and sites do without
+
+    kit.check_valid()
     results = kit.results(run)
     kept: list[str] = []
 
     def keep(name: str, content: bytes) -> None:
-        if name == SUM:
+        if name in (SUM, VOTES):
             write_checked(results / name, content)
         else:
             write_bytes(results / name, content, mode=0o600)
@@ -265,7 +285,8 @@ def coordinate(
         coordinator = kit.task.coordinator()
         outcome = run_study(coordinator, audited, kit.identity, timeout, report, open_session, keep)
         page = coordinator_page(outcome)
-        write_results(results, outcome.files(), outcome.to_json(), page, holdings=None)
+        files = outcome.files(stamp_of(kit))
+        write_results(results, files, outcome.to_json(), page, holdings=None)
     except StillWaiting:
         raise
     except FedhullError as problem:
@@ -280,7 +301,7 @@ def coordinate(
 
 def _way_out(results: Path, kept: Sequence[str], choices: Sequence[str]) -> str:
     """What a coordinator can do that has a sum but could make nothing of it."""
-    if not kept or kept[-1] != SUM:
+    if not kept or kept[-1] not in (SUM, VOTES):
         return ""
     options = ", ".join(f"--{name}" for name in choices)
     settings = f" with other settings ({options})" if choices else ""

@@ -10,8 +10,8 @@ from fedhull.errors import InvalidInput
 from fedhull.kits.kit import IDENTITY, STUDY
 from fedhull.protocol.agreement import parse_toml
 from fedhull.protocol.keys import Identity
-from fedhull.study.study import AnyStudy, kind_of, study_from_plain
-from fedhull.study.task import Task, task_of
+from fedhull.study.kinds import AnyStudy, kind_of, study_from_plain, task_of
+from fedhull.study.task import Task
 
 SERVER, AUTHORITY = "server", "authority"
 
@@ -26,32 +26,16 @@ class Kits:
     own_key: list[str]
 
 
-def make_kits(draft: str, folder: Path, options: str = "", encoder: bytes | None = None) -> Kits:
+def make_kits(draft: str, folder: Path, options: str = "", attached: bytes | None = None) -> Kits:
     """Write a kit for the coordinator and one for each site on the roster; `options` are what the
-    kits' READMEs add to the commands, `encoder` is the file of the encoder that sites place their
-    cells with, or that an encoder study starts from. Its hash is put into the study.
+    kits' READMEs add to the commands, `attached` is the content of the file that the study names,
+    if it names one. Its hash is put into the study.
 
     A site with a public key in the draft keeps its private key to itself. For a site whose key is
     "" a key is made and put into its kit: easier, but whoever makes the kits has then seen it.
     """
-    content = parse_toml(draft)
-    roster = content.get("clients")
-    if not isinstance(roster, dict):
-        raise InvalidInput("the study must have a [clients] table with a line for each site")
-    for reserved in {SERVER, AUTHORITY} & roster.keys():
-        raise InvalidInput(f"a site must not be called {reserved!r}: that folder is not a site's")
-    made = {name: Identity.generate() for name, public in roster.items() if public == ""}
-    coordinator = Identity.generate()
-    if content.get("coordinator"):
-        raise InvalidInput("leave 'coordinator' out of the draft: its key is made with the kits")
-    content["coordinator"] = coordinator.public
-    if encoder is not None:
-        _put_hash(content, hashlib.sha256(encoder).hexdigest())
-    elif "encoder" in content or "embedding" in content:
-        raise InvalidInput("this study needs its encoder's file: --encoder FILE")
-    content["clients"] = roster | {name: identity.public for name, identity in made.items()}
-    study = study_from_plain(content)
-    task = task_of(study, encoder)
+    study, made = complete(draft, attached)
+    task = task_of(study, attached)
     if folder.exists() and any(folder.iterdir()):
         raise InvalidInput(f"{folder} is not empty; kits are made in a new folder")
     for name in (SERVER, *study.clients):
@@ -59,26 +43,50 @@ def make_kits(draft: str, folder: Path, options: str = "", encoder: bytes | None
         kit.mkdir(parents=True)
         kit.chmod(0o700)
         write_bytes(kit / STUDY, study.to_toml().encode())
-        identity = coordinator if name == SERVER else made.get(name)
+        identity = made.get(name)
         if identity is not None:
             write_bytes(kit / IDENTITY, identity.to_pem(), mode=0o600)
-        if encoder is not None:
-            write_bytes(kit / study.encoder_file, encoder)
+        if attached is not None:
+            write_bytes(kit / study.attachment.file, attached)
         write_text(kit / "README.md", _readme(name, task, identity is not None, options))
     return Kits(folder, study, task, sorted(set(study.clients) - set(made)))
 
 
+def complete(draft: str, attached: bytes | None) -> tuple[AnyStudy, dict[str, Identity]]:
+    """The study of a draft, with keys where it has none and the hash of the file that it names; and
+    these keys, the coordinator's among them, by the names of their owners' kits."""
+    content = parse_toml(draft)
+    roster = content.get("clients")
+    if not isinstance(roster, dict):
+        raise InvalidInput("the study must have a [clients] table with a line for each site")
+    for reserved in {SERVER, AUTHORITY} & roster.keys():
+        raise InvalidInput(f"a site must not be called {reserved!r}: that folder is not a site's")
+    made = {name: Identity.generate() for name, public in roster.items() if public == ""}
+    if content.get("coordinator"):
+        raise InvalidInput("leave 'coordinator' out of the draft: its key is made with the kits")
+    made[SERVER] = Identity.generate()
+    content["coordinator"] = made[SERVER].public
+    if attached is not None:
+        _put_hash(content, hashlib.sha256(attached).hexdigest())
+    elif "encoder" in content or "embedding" in content:
+        raise InvalidInput(f"this study needs {kind_of(content).attachment.words}")
+    content["clients"] = {
+        name: made[name].public if name in made else public for name, public in roster.items()
+    }
+    return study_from_plain(content), made
+
+
 def _put_hash(content: dict[str, Any], sha256: str) -> None:
-    """Where the draft leaves the hash of the encoder open."""
-    table, key = kind_of(content).encoder_key
-    settings = content.setdefault(table, {})
-    if isinstance(settings, dict) and settings.get(key, "") == "":
-        settings[key] = sha256
+    """Where the draft leaves the hash of the file open."""
+    place = kind_of(content).attachment
+    settings = content.setdefault(place.table, {})
+    if isinstance(settings, dict) and settings.get(place.key, "") == "":
+        settings[place.key] = sha256
 
 
 def _readme(name: str, task: Task, has_key: bool, options: str) -> str:
     command = f"fedhull server .{options}"
-    words = "It says which sites it is waiting for, and ends by itself."
+    words = "It says which sites it is waiting for, and what to do next."
     if name != SERVER:
         label = " --label YOUR_CLASS_COLUMN" if task.needs_labels else ""
         command = f"fedhull client .{options} --data YOUR_FILE{label}"

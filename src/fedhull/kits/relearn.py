@@ -8,12 +8,12 @@ from fedhull.disk import write_bytes
 from fedhull.errors import InvalidInput
 from fedhull.kits.checked import read_checked
 from fedhull.kits.kit import Kit
-from fedhull.kits.results import write_results
+from fedhull.kits.results import stamp_of, write_results
 from fedhull.protocol.agreement import parse_toml
 from fedhull.protocol.messages import Publish, encode_to_client
 from fedhull.report.pages import coordinator_page
-from fedhull.study.coordinator import PUBLICATION, SUM
-from fedhull.study.study import study_from_plain
+from fedhull.study.coordinator import PUBLICATION, SUM, VOTES
+from fedhull.study.kinds import study_from_plain
 
 
 def learn_again(results: Path, out: Path | None, settings: dict[str, Any]) -> tuple[Any, Path]:
@@ -31,7 +31,9 @@ def learn_again(results: Path, out: Path | None, settings: dict[str, Any]) -> tu
         # settings keep the rules of a study file
         content = parse_toml(kit.study.to_toml())
         study_from_plain(content | {"learning": content.get("learning", {}) | settings})
-    outcome = kit.task.learn(read_checked(kept), **settings)
+    votes = results / VOTES
+    cast = read_checked(votes) if votes.is_file() else None
+    outcome = kit.task.learn(read_checked(kept), cast, **settings)
     folder = _new_folder(results, out)
     message = Publish(
         study=kit.study.hash,
@@ -40,7 +42,8 @@ def learn_again(results: Path, out: Path | None, settings: dict[str, Any]) -> tu
         asked=[],
     )
     write_bytes(folder / PUBLICATION, encode_to_client(message, kit.identity), mode=0o600)
-    write_results(folder, outcome.files(), outcome.to_json(), coordinator_page(outcome), None)
+    files, page = outcome.files(stamp_of(kit)), coordinator_page(outcome)
+    write_results(folder, files, outcome.to_json(), page, None)
     return outcome, folder
 
 

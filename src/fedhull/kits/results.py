@@ -2,21 +2,22 @@
 
 import json
 import traceback
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from fedhull import __version__
 from fedhull.disk import read_bytes, read_text, write_bytes, write_json, write_text
 from fedhull.errors import BadMessage, FedhullError, InvalidInput
 from fedhull.kits import consent
 from fedhull.kits.journal import JOURNAL
-from fedhull.kits.kit import STUDY, read_task
-from fedhull.report.html import render
+from fedhull.kits.kit import STUDY, Kit, read_attached, read_task
 from fedhull.report.page_file import AnyPage, page_from_json, page_to_json
-from fedhull.report.pages import site_page, with_own_points
+from fedhull.study.kinds import study_from_toml
 from fedhull.study.site import Site
-from fedhull.study.study import study_from_toml
+from fedhull.study.stamp import Stamp
 
 RESULT, REPORT, STATUS = "result.json", "report.html", "status.json"
 TRACEBACK, OBJECTION = "traceback.txt", "objection.txt"
@@ -37,17 +38,33 @@ def write_results(
     for name, content in files.items():
         write_bytes(results / name, content)
     write_json(results / RESULT, result | {"report": page_to_json(page)}, mode)
-    write_text(results / REPORT, render(with_own_points(page, holdings)), mode)
+    write_text(results / REPORT, _rendered(page, holdings), mode)
     write_status(results, None, "the study is complete")
 
 
-def finish_site(results: Path, site: Site, holdings: Any, sent: int, received: int) -> None:
+def finish_site(
+    kit: Kit, results: Path, site: Site, holdings: Any, sent: int, received: int
+) -> None:
     """All that comes of a study at a site, whose messages have so many bytes; what was kept for it
     is deleted."""
-    page = site_page(site, sent, received)
-    write_results(results, site.files(), site.result(), page, holdings)
+    from fedhull.report.pages import site_page  # slow to import, and needed once, at the end
+
+    given = consent.read(results / consent.CONSENT)
+    page = site_page(site, sent, received, len(given.after))
+    page = msgspec.structs.replace(page, agreed_by=given.signature)
+    write_results(results, site.files(stamp_of(kit)), site.result(), page, holdings)
     for name in (JOURNAL, consent.RECEIPT, consent.HOLDINGS):
         (results / name).unlink(missing_ok=True)
+
+
+def stamp_of(kit: Kit) -> Stamp:
+    """What stands on files that are written now, with the study's encoder if it has one."""
+    today = datetime.now(UTC).date().isoformat()
+    try:
+        return Stamp(today, __version__, read_attached(kit.folder, kit.study))
+    except InvalidInput:
+        # no result is lost because a file was moved since the session began
+        return Stamp(today, __version__)
 
 
 def write_report(result: Path, out: Path | None = None) -> Path:
@@ -61,7 +78,7 @@ def write_report(result: Path, out: Path | None = None) -> Path:
         raise InvalidInput(f"{result} is not JSON; name a result file of fedhull") from None
     page = page_from_json(content.get("report") if isinstance(content, dict) else None, str(result))
     out = out or result.with_name(REPORT)
-    write_text(out, render(with_own_points(page, _holdings_of(result.parent))), _mode(page))
+    write_text(out, _rendered(page, _holdings_of(result.parent)), _mode(page))
     return out
 
 
@@ -71,8 +88,8 @@ def write_status(results: Path, error: str | None, sentence: str) -> None:
 
 
 def note_objection(results: Path, problem: Exception) -> None:
-    """What a site has found wrong with what was published between two sums. It goes on as if
-    nothing were, so that nobody can tell which site objects, and has its say at the end."""
+    """What a site has found wrong with what was published between two sums, or proposed. It goes on
+    as if nothing were, so that nobody can tell which site objects, and has its say at the end."""
     write_text(results / OBJECTION, f"{problem}\n", mode=0o600)
 
 
@@ -118,6 +135,13 @@ def read_status(results: Path) -> tuple[str | None, str]:
             f"{path} is damaged; {results / RESULT} is there if the study has come to an end"
         ) from None
     return status.error, status.sentence
+
+
+def _rendered(page: AnyPage, holdings: Any) -> str:
+    from fedhull.report.html import render  # slow to import, and needed once, at the end
+    from fedhull.report.pages import with_own_points
+
+    return render(with_own_points(page, holdings))
 
 
 def _mode(page: AnyPage) -> int:

@@ -11,6 +11,9 @@ from fedhull.disc.isometry import Isometry
 from fedhull.errors import InvalidInput
 from fedhull.learn.centres import Centres
 from fedhull.learn.content import AlignedContent
+from fedhull.learn.judged import Judged
+from fedhull.learn.placing import points_of
+from fedhull.learn.provenance import Provenance
 
 
 def _inner_has(name: str) -> Callable[["AlignedClassifier"], bool]:
@@ -78,9 +81,32 @@ class AlignedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The centres of the model's classes, in the model's frame."""
         return getattr(self.model, "aligned_to_", None)
 
+    @property
+    def provenance_(self) -> Provenance | None:
+        """In which study the model was learned."""
+        return getattr(self.model, "provenance_", None)
+
+    @provenance_.setter
+    def provenance_(self, provenance: Provenance | None) -> None:
+        self.model.provenance_ = provenance
+
+    @property
+    def encoder_file_(self) -> bytes | None:
+        """The content of the encoder's file, if the model carries it."""
+        return getattr(self.model, "encoder_file_", None)
+
+    @encoder_file_.setter
+    def encoder_file_(self, content: bytes | None) -> None:
+        self.model.encoder_file_ = content
+
+    @property
+    def judged_(self) -> Judged | None:
+        """How well the model does on all sites' held-out cells."""
+        return getattr(self.model, "judged_", None)
+
     def moved(self, X: Any) -> np.ndarray:  # noqa: N803 - scikit-learn's name
-        """The site's points (n, d), in the model's frame."""
-        return self.isometry.apply(X)
+        """The site's points (n, d), or those of an AnnData object's cells, in the model's frame."""
+        return self.isometry.apply(points_of(self, X))
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
         """The classes of the site's points (n, d), shape (n,)."""

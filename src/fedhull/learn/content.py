@@ -8,6 +8,7 @@ import numpy as np
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.learn.centres import Centres
+from fedhull.learn.judged import Judged
 
 FORMAT: Final = "fedhull-model"
 VERSION: Final = 1
@@ -26,8 +27,9 @@ class Content(msgspec.Struct, kw_only=True, tag_field=KIND, forbid_unknown_field
 
     `encoder` is the SHA-256 of the encoder that the points come from. `aligned_to` are the centres
     that the sites of a study have aligned themselves to: for each class the number of its cells and
-    the sums of their coordinates (`Centres`), zeros where they are not known. `class_of_label`
-    stands in files that were published by version 1 of the protocol.
+    the sums of their coordinates (`Centres`), zeros where they are not known. `judged` is how well
+    it does on cells that sites have held out. `class_of_label` stands in files that were published
+    by version 1 of the protocol.
     """
 
     format: Literal["fedhull-model"] = FORMAT
@@ -37,6 +39,7 @@ class Content(msgspec.Struct, kw_only=True, tag_field=KIND, forbid_unknown_field
     curvature: float
     class_of_label: dict[str, int] | None = None
     aligned_to: list[list[Whole]] | None = None
+    judged: Judged | None = None
     encoder: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")] | None = None
 
     def __post_init__(self) -> None:
@@ -56,6 +59,8 @@ class Content(msgspec.Struct, kw_only=True, tag_field=KIND, forbid_unknown_field
             if len(self.aligned_to) != len(self.classes):
                 raise InvalidInput(f"aligned_to must be those of {len(self.classes)} classes")
             _centres(self.aligned_to).check()
+        if self.judged is not None:
+            self.judged.check(len(self.classes), self.dimension)
         self.check()
 
     @property
@@ -92,6 +97,7 @@ def shared(model: Any) -> dict[str, Any]:
         "classes": model.classes_.tolist(),
         "dimension": int(model.n_features_in_),
         "curvature": float(getattr(model, "curvature", 1.0)),
+        "judged": getattr(model, "judged_", None),
     }
 
 

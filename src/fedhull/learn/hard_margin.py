@@ -12,6 +12,7 @@ from fedhull.disc.link import separates, shortest_link
 from fedhull.disc.maps import distance, geodesic_midpoint, hyperplane_distance, log_map
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
+from fedhull.learn.placing import points_of
 
 _MOST_DIMENSIONS = 8
 
@@ -72,7 +73,7 @@ class HardMarginGeodesic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> np.ndarray:  # noqa: N803
         """Signed distance from the boundary, shape (n,), positive on the side of classes_[1]."""
         check_is_fitted(self)
-        return self._signed(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._signed(validate_data(self, points_of(self, X), dtype=np.float64, reset=False))
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
         """The side of the boundary."""

@@ -1,6 +1,8 @@
 """The default classifier of a study: multinomial logistic regression on the hyperboloid."""
 
 import warnings
+from collections.abc import Mapping
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +19,7 @@ from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.learn.content import Content, Table, check_shape, shared
 from fedhull.learn.left_out import LeftOut, check_groups, leave_out
+from fedhull.learn.placing import points_of
 
 _STRENGTHS = (1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
 _DEFAULT_STRENGTH = 1e3
@@ -88,6 +91,25 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """A fresh one, which chooses its strength itself."""
         return cls(curvature=curvature)
 
+    @classmethod
+    def alternatives(
+        cls, curvature: float, strength: float, cells: Mapping[Any, float]
+    ) -> dict[str, "LorentzClassifier"]:
+        """Others that a study may propose to its sites, in words: of fixed strengths, with and
+        without intercept, every class counting as much as it has cells."""
+        found = {}
+        for intercept in (True, False):
+            for c in _STRENGTHS[1:]:
+                having = "with" if intercept else "without"
+                found[f"C = {c:g}, {having} intercept, classes weighed by cells"] = cls(
+                    c,
+                    curvature=curvature,
+                    fit_intercept=intercept,
+                    class_weight=dict(cells),
+                    calibrate=False,
+                )
+        return found
+
     def fit(self, X: Any, y: Any, groups: Any = None) -> "LorentzClassifier":  # noqa: N803
         """Fit to points (n, d) of the ball with labels (n,).
 
@@ -121,7 +143,7 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> np.ndarray:  # noqa: N803
         """Logits, shape (n, J), or for two classes the logit of the second, shape (n,)."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
+        X = validate_data(self, points_of(self, X), dtype=np.float64, reset=False)  # noqa: N806
         logits = poincare_to_hyperboloid(X, self.curvature) @ self.coef_ + self.intercept_
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
@@ -131,6 +153,12 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if logits.ndim == 1:
             logits = np.column_stack((np.zeros(len(logits)), logits))
         return softmax(logits, axis=1)
+
+    def tempered(self, temperature: float) -> "LorentzClassifier":
+        """The same, less sure if the temperature is above 1: its predictions do not change."""
+        model = copy(self)
+        model.coef_, model.intercept_ = self.coef_ / temperature, self.intercept_ / temperature
+        return model
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
         """The most probable class of each point."""

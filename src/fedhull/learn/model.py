@@ -12,12 +12,13 @@ from fedhull.errors import InvalidInput
 from fedhull.learn.centres import Centres
 from fedhull.learn.classifiers import CLASSIFIERS
 from fedhull.learn.content import ALIGNED, FORMAT, KIND, VERSION, AlignedContent, Content
+from fedhull.learn.provenance import Carried, split
 from fedhull.text import shortened
 
 _PUBLISHED = "the published model"
 # where keys stand in a file, whatever the classifier has in between
 _FIRST = ("format", "version", KIND, "classes", "dimension", "curvature")
-_LAST = ("class_of_label", "aligned_to", "encoder")
+_LAST = ("class_of_label", "aligned_to", "judged", "encoder")
 
 
 def model_to_json(
@@ -43,33 +44,45 @@ def model_to_json(
     content.encoder = encoder
     if centres is not None:
         content.aligned_to = np.column_stack((centres.counts, centres.sums)).tolist()
-    values = msgspec.to_builtins(content)
-    between = [key for key in values if key not in _FIRST + _LAST]
     # what is not known is left out
-    last = [key for key in _LAST if values[key] is not None]
-    return {key: values[key] for key in (*_FIRST, *between, *last)}
+    known = {k: v for k, v in msgspec.to_builtins(content).items() if v is not None}
+    between = [key for key in known if key not in _FIRST + _LAST]
+    return {key: known[key] for key in (*_FIRST, *between, *_LAST) if key in known}
 
 
 def model_from_json(content: Any, name: str = "the model") -> Any:
     """The classifier of `model_to_json`; its attribute `encoder_` is the hash of the encoder that
-    its points come from, or None, and `aligned_to_` are the centres that sites have aligned
-    themselves to, or None."""
-    if isinstance(content, dict) and content.get(KIND) == ALIGNED:
-        return _aligned(content, name)
-    return _classifier(_checked(content, name), name)
+    its points come from, `aligned_to_` are the centres that sites have aligned themselves to, and
+    `judged_` is how well it does on their held-out cells; `provenance_` says in which study it was
+    learned, and `encoder_file_` is the content of its encoder's file. None where the content does
+    not say."""
+    content, beside = split(content)
+    aligned = isinstance(content, dict) and content.get(KIND) == ALIGNED
+    model = _aligned(content, name) if aligned else _classifier(_checked(content, name), name)
+    carried = _converted(beside, Carried, name)
+    try:
+        return carried.put_on(model)
+    except InvalidInput as problem:
+        raise InvalidInput(f"{name} is damaged: {problem}") from None
 
 
 def save_model(model: Any, path: str | Path, encoder: str | None = None) -> None:
     """Write a fitted classifier to a JSON file, with the hash of the encoder that its points come
-    from, if there is one: a model that was loaded knows its own, and the centres of its classes."""
-    encoder = getattr(model, "encoder_", None) if encoder is None else encoder
-    write_json(path, model_to_json(model, encoder, getattr(model, "aligned_to_", None)))
+    from, if there is one: a model that was loaded knows its own, the centres of its classes, and
+    what it carries, `provenance_` and `encoder_file_`; set them to None and they are left out."""
+    own = getattr(model, "encoder_", None)
+    content = model_to_json(model, encoder or own, getattr(model, "aligned_to_", None))
+    carried = Carried.by(model)
+    if encoder not in (None, own):
+        carried = Carried(provenance=carried.provenance)
+    write_json(path, carried.added_to(content))
 
 
 def load_model(path: str | Path) -> Any:
     """The classifier in a file that `save_model`, a study or a simulation wrote; its attribute
-    `encoder_` is the hash of the encoder that its points come from, or None. From the file of a
-    site that has aligned itself it is an `AlignedClassifier`, for cells of that site."""
+    `encoder_` is the hash of the encoder that its points come from, or None; `encoder_file_` that
+    encoder, if the file carries it, and `provenance_` says in which study it was learned. From the
+    file of a site that has aligned itself it is an `AlignedClassifier`, for cells of that site."""
     return model_from_json(_decoded(read_bytes(path), str(path)), str(path))
 
 
@@ -150,4 +163,5 @@ def _classifier(content: Content, name: str) -> Any:
     model.n_features_in_ = content.dimension
     model.encoder_ = content.encoder
     model.aligned_to_ = content.class_centres
+    model.judged_ = content.judged
     return model

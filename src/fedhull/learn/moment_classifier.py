@@ -1,9 +1,11 @@
 """The classifier of moments: ridge regression of class membership on horocycle features."""
 
+from copy import copy
 from typing import Annotated, Any
 
 import msgspec
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -14,6 +16,7 @@ from fedhull.learn.content import Content, Table, check_shape, shared
 from fedhull.learn.extent import Extent
 from fedhull.learn.horocycles import Horocycles, draw_horocycles, horocycle_features
 from fedhull.learn.moments import AT_ONCE, BITS, Moments, moments_of_points
+from fedhull.learn.placing import points_of
 
 # The scales of frequencies, in turn.
 SCALES = (1.0, 3.0)
@@ -24,11 +27,13 @@ _LEAST, _POWER = 0.005, 1.5
 
 
 class MomentContent(Content, tag="moments"):
-    """A model file of a `MomentClassifier`: coef (D, J), and what its features are drawn from."""
+    """A model file of a `MomentClassifier`: coef (D, J), what its features are drawn from, and the
+    power that its scores are raised to, if held-out cells have shown it."""
 
     coef: Table
     scales: Annotated[list[float], msgspec.Meta(min_length=1)]
     seed: Annotated[int, msgspec.Meta(ge=0)]
+    power: Annotated[float, msgspec.Meta(gt=0, le=1e3)] | None = None
 
     def check(self) -> None:
         """Shapes that go together, and scales that features can be drawn from."""
@@ -51,7 +56,8 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     alpha : the strength of the penalty. The default does for a few hundred cells and for many
     thousands; a share of their number would be too weak for the ones or too strong for the others.
     The scores are least-squares estimates of the classes' probabilities; `predict_proba` cuts them
-    off at 0.005, raises them to the power 1.5 and makes them add up to one.
+    off at 0.005, raises them to the power 1.5, or to what held-out cells have shown to be right
+    (`tempered`), and makes them add up to one.
 
     >>> x = np.random.default_rng(0).uniform(-0.6, 0.6, (200, 2))
     >>> y = np.where(x[:, 0] > 0, "right", "left")
@@ -60,6 +66,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     Content = MomentContent
+    power_ = _POWER
 
     def __init__(
         self,
@@ -83,11 +90,17 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_moments(
-        cls, moments: Moments, classes: Any, dimension: int, **settings: Any
+        cls,
+        moments: Moments,
+        classes: Any,
+        dimension: int,
+        most: int | None = None,
+        **settings: Any,
     ) -> "MomentClassifier":
         """The classifier of cells with d = `dimension` coordinates that have these moments, row j
         of which is of `classes[j]`; the settings are those that the features were made with. The
-        moments may be cut to the extent that so many cells allow."""
+        moments may be cut to the extent that so many cells allow; at `most` so many of their first
+        features are used."""
         model = cls(**{"n_features": len(moments.gram)} | settings)
         model.classes_ = np.asarray(classes)
         if model.classes_.shape != moments.counts.shape:
@@ -104,7 +117,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{len(moments.gram)}"
             )
         moments.cut(extent).check(extent)
-        return model._solve()
+        return model._solve(most)
 
     def fit(self, X: Any, y: Any) -> "MomentClassifier":  # noqa: N803 - scikit-learn's name
         """Fit to points (n, d) of the ball with labels (n,)."""
@@ -142,8 +155,15 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803
         """Probabilities of the classes, shape (n, J)."""
-        shares = np.maximum(self._scores(X), _LEAST) ** _POWER
-        return shares / shares.sum(axis=1, keepdims=True)
+        # of logarithms, so that no power is too high
+        shares = self.power_ * np.log(np.maximum(self._scores(X), _LEAST))
+        return softmax(shares, axis=1)
+
+    def tempered(self, temperature: float) -> "MomentClassifier":
+        """The same, less sure if the temperature is above 1: its predictions do not change."""
+        model = copy(self)
+        model.power_ = self.power_ / temperature
+        return model
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
         """The class of each point with the highest score."""
@@ -158,6 +178,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             coef=self.coef_.tolist(),
             scales=[float(s) for s in np.atleast_1d(self.scales)],
             seed=int(self.seed),
+            power=None if self.power_ == _POWER else self.power_,
         )
 
     @classmethod
@@ -170,6 +191,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             seed=content.seed,
         )
         model.coef_ = np.array(content.coef, dtype=np.float64)
+        model.power_ = content.power or _POWER
         return model
 
     def _drawn(self) -> Horocycles:
@@ -180,7 +202,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         of_class = np.searchsorted(self.classes_, y)
         return moments_of_points(x, of_class, len(self.classes_), self._drawn(), self.curvature)
 
-    def _solve(self) -> "MomentClassifier":
+    def _solve(self, most: int | None = None) -> "MomentClassifier":
         if not isinstance(self.alpha, int | float) or not self.alpha > 0:
             raise InvalidInput(f"alpha must be a number > 0, got {self.alpha!r}; try 0.03")
         moments, extent = self.moments_, self._extent()
@@ -189,7 +211,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sums = np.ldexp(moments.sums.astype(np.float64), -BITS)
         self.coef_: np.ndarray = np.zeros((self.n_features, len(self.classes_)))
         # the penalty is on each class by itself, so that some may be of fewer features
-        known = np.array(extent.of_class)
+        known = np.minimum(extent.of_class, self.n_features if most is None else max(most, 1))
         for m in np.unique(known[known > 0]).tolist():
             these = known == m
             self.coef_[:m, these] = np.linalg.solve(gram[:m, :m], sums[these, :m].T)
@@ -200,7 +222,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _scores(self, X: Any) -> np.ndarray:  # noqa: N803
         check_is_fitted(self, "coef_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
+        X = validate_data(self, points_of(self, X), dtype=np.float64, reset=False)  # noqa: N806
         drawn, scores = self._drawn(), np.empty((len(X), len(self.classes_)))
         for begin in range(0, len(X), AT_ONCE):
             part = slice(begin, begin + AT_ONCE)

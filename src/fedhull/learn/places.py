@@ -23,7 +23,7 @@ from fedhull.disc.maps import exp_map, log_map
 from fedhull.disc.points import as_point_rows, check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.learn.centres import FARTHEST, clipped
-from fedhull.learn.horocycles import horocycle_features
+from fedhull.learn.horocycles import Horocycles, horocycle_features
 from fedhull.learn.sketch import from_fixed, sketch_waves, to_fixed
 
 LENGTH = 5
@@ -63,6 +63,10 @@ class Places(NamedTuple):
 
     def sketches(self, seed: int = 0) -> np.ndarray:
         """The mean sketches (n, 8) of normally distributed cells at these places."""
+        return self.mean_features(sketch_waves(2, seed))
+
+    def mean_features(self, drawn: Horocycles) -> np.ndarray:
+        """The mean features (n, D) of normally distributed cells at these places."""
         roots = np.linalg.cholesky(self.scatter)
         grid = np.stack(np.meshgrid(_NODES, _NODES), axis=-1).reshape(-1, 2)
         weights = np.outer(_WEIGHTS, _WEIGHTS).ravel() / _WEIGHTS.sum() ** 2
@@ -72,7 +76,7 @@ class Places(NamedTuple):
         c = self.centres[:, None]
         cells = (c + flat) / (1.0 + np.conj(c) * flat)
         points = clipped(np.column_stack((cells.real.ravel(), cells.imag.ravel())))
-        features = horocycle_features(points, sketch_waves(2, seed), 1.0)
+        features = horocycle_features(points, drawn, 1.0)
         return np.einsum("g,ngm->nm", weights, features.reshape(*cells.shape, -1))
 
 

@@ -1,14 +1,15 @@
 """The paper's classifiers: the Poincaré SVM (Sec. 3, eq. 7–8) and its Euclidean counterpart."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 from scipy.optimize import nnls
-from scipy.special import expit, log_expit
+from scipy.special import log_expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.svm import LinearSVC
 from sklearn.utils.multiclass import check_classification_targets
@@ -19,9 +20,11 @@ from fedhull.disc.maps import geodesic_midpoint, log_map, pairwise_distance
 from fedhull.disc.points import as_ball_points, check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.learn.content import Content, check_shape, shared
+from fedhull.learn.placing import points_of
 from fedhull.learn.platt import PlattScaled
 
 Score = Callable[[np.ndarray], np.ndarray]
+Temperature = Annotated[float, msgspec.Meta(gt=0, le=1e3)]
 
 
 class GeodesicScorer(msgspec.Struct, forbid_unknown_fields=True):
@@ -44,9 +47,11 @@ class LinearScorer(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PoincareContent(Content, tag="poincare-svm"):
-    """A model file of a `PoincareSVC`: a scorer for each class, or one for two classes."""
+    """A model file of a `PoincareSVC`: a scorer for each class, or one for two classes, and what
+    the logarithms of their probabilities are divided by."""
 
     scorers: list[GeodesicScorer]
+    temperature: Temperature | None = None
 
     def check(self) -> None:
         """Scorers that go with the classes and the dimension."""
@@ -57,9 +62,10 @@ class PoincareContent(Content, tag="poincare-svm"):
 
 
 class EuclideanContent(Content, tag="euclidean-svm"):
-    """A model file of a `EuclideanSVC`: a scorer for each class, or one for two classes."""
+    """A model file of a `EuclideanSVC`: as that of a `PoincareSVC`."""
 
     scorers: list[LinearScorer]
+    temperature: Temperature | None = None
 
     def check(self) -> None:
         """Scorers that go with the classes and the dimension."""
@@ -83,6 +89,23 @@ def _check_scorers(scorers: Sequence[Any], content: Content, *vectors: str) -> N
 class _OneVsRest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """One binary scorer for each class against the rest, made comparable by Platt scaling. For two
     classes one scorer is enough, and scaling leaves its boundary where it is."""
+
+    temperature_ = 1.0
+
+    @classmethod
+    def alternatives(
+        cls, curvature: float, strength: float, cells: Mapping[Any, float]
+    ) -> dict[str, Any]:
+        """Others that a study may propose to its sites, in words: weaker and stronger ones."""
+        return {
+            f"λ = {strength * factor:g}": cls.for_study(curvature, strength * factor)
+            for factor in (0.1, 10.0, 100.0)
+        }
+
+    @classmethod
+    @abstractmethod
+    def for_study(cls, curvature: float, strength: float) -> Any:
+        """A fresh one of the strength λ."""
 
     def fit(self, X: Any, y: Any) -> Any:  # noqa: N803
         """Fit to points (n, d) with labels (n,)."""
@@ -110,12 +133,15 @@ class _OneVsRest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803
         """Platt's probabilities, normalised over the classes, shape (n, J)."""
         odds = self.decision_function(X)
-        if odds.ndim == 1:
-            return np.column_stack((expit(-odds), expit(odds)))
-        # relative to the largest, so that they do not all vanish
-        relative = log_expit(odds)
-        relative = np.exp(relative - relative.max(axis=1, keepdims=True))
-        return relative / relative.sum(axis=1, keepdims=True)
+        two = odds.ndim == 1
+        relative = log_expit(np.column_stack((-odds, odds)) if two else odds)
+        return softmax(relative / self.temperature_, axis=1)
+
+    def tempered(self, temperature: float) -> Any:
+        """The same, less sure if the temperature is above 1: its predictions do not change."""
+        model = copy(self)
+        model.temperature_ = self.temperature_ * temperature
+        return model
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
         """The most probable class; for two classes, the side of the boundary."""
@@ -125,12 +151,17 @@ class _OneVsRest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _validated(self, X: Any) -> np.ndarray:  # noqa: N803
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
+        X = validate_data(self, points_of(self, X), dtype=np.float64, reset=False)  # noqa: N806
         self._check(X)
         return X
 
     def _check(self, X: np.ndarray) -> None:  # noqa: N803
         """Raise unless these are points that the classifier can take."""
+
+    @property
+    def _temperature(self) -> float | None:
+        """As it stands in a model file: not at all, unless something has changed it."""
+        return None if self.temperature_ == 1.0 else self.temperature_
 
     @abstractmethod
     def _fit_binary(self, X: np.ndarray, positive: np.ndarray) -> Score:  # noqa: N803
@@ -179,7 +210,7 @@ class PoincareSVC(_OneVsRest):
             GeodesicScorer(s.a, s.b, s.score.p.tolist(), s.score.w.tolist(), s.score.curvature)
             for s in self.scorers_
         ]
-        return PoincareContent(**shared(self), scorers=scorers)
+        return PoincareContent(**shared(self), scorers=scorers, temperature=self._temperature)
 
     @classmethod
     def from_content(cls, content: PoincareContent) -> "PoincareSVC":
@@ -189,6 +220,7 @@ class PoincareSVC(_OneVsRest):
             PlattScaled(GeodesicScore(np.array(s.p), np.array(s.w), s.curvature), s.a, s.b)
             for s in content.scorers
         ]
+        model.temperature_ = content.temperature or 1.0
         return model
 
     def _check(self, X: np.ndarray) -> None:  # noqa: N803
@@ -256,7 +288,7 @@ class EuclideanSVC(_OneVsRest):
         scorers = [
             LinearScorer(s.a, s.b, s.score.w.tolist(), s.score.intercept) for s in self.scorers_
         ]
-        return EuclideanContent(**shared(self), scorers=scorers)
+        return EuclideanContent(**shared(self), scorers=scorers, temperature=self._temperature)
 
     @classmethod
     def from_content(cls, content: EuclideanContent) -> "EuclideanSVC":
@@ -265,6 +297,7 @@ class EuclideanSVC(_OneVsRest):
         model.scorers_ = [
             PlattScaled(LinearScore(np.array(s.w), s.intercept), s.a, s.b) for s in content.scorers
         ]
+        model.temperature_ = content.temperature or 1.0
         return model
 
     def _fit_binary(self, X: np.ndarray, positive: np.ndarray) -> Score:  # noqa: N803

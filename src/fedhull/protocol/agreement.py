@@ -1,8 +1,8 @@
 """The agreement: what all participants of any study hold in the same words, and its hash."""
 
 import math
-import re
 import tomllib
+from datetime import date
 from functools import cached_property
 from typing import Annotated, Any, Self
 
@@ -10,7 +10,7 @@ import msgspec
 
 from fedhull.errors import InvalidInput
 from fedhull.protocol.keys import VERSION, digest
-from fedhull.text import shortened
+from fedhull.protocol.refusal import broken_rule
 
 SMALLEST_COHORT = 3
 # Enough for a roster of thousands, and little enough to be read in a moment.
@@ -18,6 +18,9 @@ LONGEST_STUDY, _LONGEST_LINE, _MOST_DOTS = 1_000_000, 4_000, 64
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}\Z")]
 PublicKey = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+# What people are told of a study beyond its name; a study that says none of it has the hash that it
+# had before there were these.
+ABOUT = ("purpose", "contact", "valid_until")
 
 
 class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -34,12 +37,17 @@ class Cohort(Part, frozen=True, kw_only=True):
 class Agreement(Part, frozen=True, kw_only=True, dict=True):
     """What all participants of any study agree on; its hash is in every message.
 
-    `clients` is the roster: names and Ed25519 identity keys, exchanged out of band. `coordinator`
-    is the key that the server's messages are signed with; without it clients rely on the transport.
+    `purpose` says what the study is for, `contact` whom to ask about it, and `valid_until` the last
+    day on which anybody takes part. `clients` is the roster: names and Ed25519 identity keys,
+    exchanged out of band. `coordinator` is the key that the server's messages are signed with;
+    without it clients rely on the transport.
     """
 
     version: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = VERSION
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    purpose: Annotated[str, msgspec.Meta(max_length=2_000)] = ""
+    contact: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    valid_until: date | None = None
     protocol: Cohort = Cohort()
     coordinator: PublicKey | None = None
     clients: dict[Name, PublicKey]
@@ -53,7 +61,10 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
             )
         n = len(self.clients)
         if len(set(self.clients.values())) < n:
-            raise InvalidInput("clients must have different identity keys, but two are the same")
+            raise InvalidInput(
+                f"clients must have different identity keys, but {_sharing(self.clients)} have the "
+                f"same; ask them for the public lines that 'fedhull keygen' printed"
+            )
         if n < 2 or (n < SMALLEST_COHORT and not self.protocol.allow_small_cohort):
             raise InvalidInput(
                 f"clients must be at least {SMALLEST_COHORT}, got {n}: with fewer, the sum shows "
@@ -77,12 +88,14 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
         try:
             return msgspec.convert(content, cls)
         except msgspec.ValidationError as problem:
-            raise InvalidInput(f"the study breaks a rule: {_sentence(problem, content)}") from None
+            raise InvalidInput(
+                f"the study breaks a rule: {broken_rule(problem, content, cls)}"
+            ) from None
 
     def to_toml(self) -> str:
         """The study as a TOML file, every setting spelled out, the roster at its end."""
         try:
-            plain = {k: v for k, v in msgspec.to_builtins(self).items() if v is not None}
+            plain = {k: v for k, v in msgspec.to_builtins(self).items() if v not in (None, "")}
         except TypeError:
             raise InvalidInput(
                 "a study that was given an object instead of a name cannot be written to a file; "
@@ -119,9 +132,27 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
         """Every client's number, from 1: where Shamir's polynomials are evaluated."""
         return {name: seat for seat, name in enumerate(sorted(self.clients), 1)}
 
+    def check_valid(self, today: date) -> None:
+        """Raise InvalidInput if the study is over."""
+        if self.valid_until is not None and today > self.valid_until:
+            raise InvalidInput(
+                f"the study {self.name!r} was valid until {self.valid_until}, and today is "
+                f"{today}; nothing is sent. Ask {self.contact or 'the coordinator'} for a new study"
+            )
+
     def session_salt(self, session: bytes, context: bytes = b"") -> bytes:
         """What all keys of a session are bound to."""
         return digest(b"salt", self.hash, session, context)
+
+
+def about_words(study: Agreement) -> list[str]:
+    """What the study is for, whom to ask, and until when, as far as it says, as sentences."""
+    said = {
+        "Purpose": study.purpose,
+        "Contact": study.contact,
+        "Valid until": str(study.valid_until or ""),
+    }
+    return [f"{what}: {words.rstrip('.')}." for what, words in said.items() if words]
 
 
 def collusion_words(study: Agreement) -> str:
@@ -161,28 +192,16 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise InvalidInput(f"the study is not valid TOML: {problem}") from None
 
 
-_KINDS = {"float": "a number", "int": "a whole number", "str": "text", "bool": "true or false"}
-
-
-def _sentence(problem: msgspec.ValidationError, content: Any) -> str:
-    """msgspec's words as a sentence, with the value that breaks the rule."""
-    rule, at, path = str(problem).partition(" - at `$.")
-    if not at:
-        return rule
-    path = path.rstrip("`")
-    for key in path.split("."):
-        content = content.get(key) if isinstance(content, dict) else None
-    rule, _, _ = rule.partition(", got `")
-    rule = re.sub(r"`(\w+)`", lambda kind: _KINDS.get(kind[1], kind[0]), rule)
-    if rule.startswith("Expected "):
-        rule = rule.replace("Expected", "must be")
-        return f"{path} {rule}, got {shortened(content)}"
-    # what a table itself refuses is a sentence of ours already; msgspec's own speaks of an object
-    return f"{path}: {rule}" if rule.startswith("Object ") else rule
-
-
 def _plain(study: Agreement) -> Any:
-    return msgspec.to_builtins(study, enc_hook=repr)
+    plain = msgspec.to_builtins(study, enc_hook=repr)
+    return {key: value for key, value in plain.items() if value or key not in ABOUT}
+
+
+def _sharing(clients: dict[str, str]) -> str:
+    """The sites that have the first key that stands twice on a roster."""
+    keys = list(clients.values())
+    twice = next(key for key in keys if keys.count(key) > 1)
+    return " and ".join(name for name, key in clients.items() if key == twice)
 
 
 def check_name(name: str) -> str:

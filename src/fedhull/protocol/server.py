@@ -131,16 +131,24 @@ class ServerSession:
 
     def answers(self, replies: Mapping[str, bytes]) -> list[list[int]] | None:
         """The sum of the answers of everybody who was asked last; None if one of them has not
-        answered, for then the masks do not cancel."""
+        answered, for then the masks do not cancel. Whoever has not is not asked again."""
         layout = self._layout
         total = layout.zeros()
+        answered = []
         for name in self.evaluators:
             try:
                 message = self._accept(name, replies.get(name, b""), m.Answer)
                 total = layout.add(total, layout.unpack(message.numbers))
+                answered.append(name)
             except (ProtocolError, InvalidInput):
-                return None
-        return layout.to_ints(total)
+                continue
+        complete, self._unmaskers = len(answered) == len(self.evaluators), answered
+        return layout.to_ints(total) if complete else None
+
+    @property
+    def silent(self) -> list[str]:
+        """Who was asked last and has not answered."""
+        return [name for name in self.evaluators if name not in self._unmaskers]
 
     @property
     def session(self) -> bytes:

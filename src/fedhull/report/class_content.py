@@ -155,15 +155,48 @@ class SiteAlignment(Part, frozen=True, kw_only=True):
         return math.degrees(math.atan2(self.turn[1][0], self.turn[0][0]))
 
 
+class ClassScore(Part, frozen=True, kw_only=True):
+    """A class of the model on all sites' held-out cells: how many it has, and recall and precision
+    in percent, where there is something to go by."""
+
+    name: str
+    cells: int
+    recall: float | None
+    precision: float | None
+
+
+class Verdict(Part, frozen=True, kw_only=True):
+    """What all sites' held-out cells have said of the model: how many of them, and of how many the
+    site holds too few to name their class, by how many counts may be off, which of so many
+    `candidates` it is, and in what it was found to be right. Logits were divided by `temperature`;
+    at most one held-out cell in a hundred is farther than `reach` from all classes."""
+
+    cells: int
+    unnamed: int
+    tolerance: int
+    candidates: int
+    candidate: str
+    is_default: bool
+    accuracy: float
+    log_loss: float
+    temperature: float
+    calibration_error: float
+    reach: float
+    classes: list[ClassScore]
+
+
 class ClassPage(Page, frozen=True, kw_only=True):
     """What all pages of studies of classes show. `agreed` names need not be matched; so many times
-    sites had `alignments` to the centres of all classes."""
+    sites had `alignments` to the centres of all classes. `verdict` is what sites have said of the
+    model before it was published, or else `unjudged` says why they have not."""
 
     space: Disc
     classes: list[str]
     model: dict[str, Any]
     agreed: bool = False
     alignments: int = 0
+    verdict: Verdict | None = None
+    unjudged: str = ""
 
     @property
     def placed(self) -> bool:
@@ -172,19 +205,22 @@ class ClassPage(Page, frozen=True, kw_only=True):
 
 
 class ClassCoordinatorPage(ClassPage, frozen=True, kw_only=True):
-    """What the coordinator has at the end of a study."""
+    """What the coordinator has at the end of a study; `testing` is counted over all sites."""
 
     correct: int | None
     tested: int | None
     evaluators: int
+    testing: Testing | None = None
     scatter: list[float] = msgspec.field(default_factory=list)
     found: list[FoundClass] = msgspec.field(default_factory=list)
 
 
 class ClassSitePage(ClassPage, frozen=True, kw_only=True):
-    """What a site has: its own classes, and, when the page is written, its own points."""
+    """What a site has: its own classes, and, when the page is written, its own points. So many
+    `earlier_sessions` over the same data came before this one."""
 
     name: str
+    earlier_sessions: int = 0
     points_held: int
     correct: int
     tested: int

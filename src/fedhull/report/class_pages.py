@@ -1,22 +1,26 @@
 """What the pages of studies of hulls and of moments have in common: from what a participant has at
 the end to what is shown."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from fedhull.learn.judged import Judged
 from fedhull.report.class_content import (
     AlignedRound,
     ClassRow,
+    ClassScore,
     ClassSitePage,
     FoundClass,
     MapRow,
     OwnMatch,
+    Reliability,
     SiteAlignment,
     SlotMatch,
     Testing,
+    Verdict,
 )
 from fedhull.report.html import own_points
 from fedhull.report.parts import agreement_parts
@@ -38,9 +42,12 @@ def study_parts(study: Study, model: Any) -> dict[str, Any]:
     }
 
 
-def outcome_parts(outcome: ClassOutcome) -> dict[str, Any]:
-    """What every page with the coordinator's view says: nothing that the server does not know."""
+def outcome_parts(outcome: ClassOutcome, names: Sequence[str]) -> dict[str, Any]:
+    """What every page with the coordinator's view says, in which the model's classes have these
+    names: nothing that the server does not know."""
     return study_parts(outcome.study, outcome.model) | {
+        "verdict": verdict(outcome.vote.judged, names),
+        "unjudged": outcome.vote.missed,
         "bytes_up": max(outcome.record.bytes_up.values(), default=None),
         "bytes_down": max(outcome.record.bytes_down.values(), default=None),
         "seconds": outcome.seconds,
@@ -54,18 +61,23 @@ def coordinator_parts(outcome: ClassOutcome) -> dict[str, Any]:
         "correct": outcome.counts.correct,
         "tested": outcome.counts.tested,
         "evaluators": len(outcome.counts.evaluators),
+        "testing": _counted(outcome.vote.judged, outcome.names),
         "scatter": outcome.scatter,
         "found": _found(outcome),
     }
 
 
-def site_parts(site: ClassSite, bytes_up: int, bytes_down: int) -> dict[str, Any]:
+def site_parts(site: ClassSite, bytes_up: int, bytes_down: int, earlier: int) -> dict[str, Any]:
     """What a site knows, its own points apart: they are read when the page is written."""
     model = site.model
     names = np.sort(model.classes_)
+    called = [str(name) for name in model.classes_]
     return study_parts(site.study, model) | {
-        "classes": [str(name) for name in model.classes_],
+        "classes": called,
+        "verdict": verdict(model.judged_, called),
+        "unjudged": site.why_unjudged,
         "name": site.name,
+        "earlier_sessions": earlier,
         "bytes_up": bytes_up,
         "bytes_down": bytes_down,
         "by_class": [
@@ -87,6 +99,51 @@ def site_parts(site: ClassSite, bytes_up: int, bytes_down: int) -> dict[str, Any
         "tested": site.tested,
         "testing": _tests(site, names) if site.tested else None,
     }
+
+
+def ballot_parameters(study: Study) -> dict[str, str]:
+    """What sites keep for testing, and whether they judge candidates on it."""
+    return {
+        "held out at each site": f"{study.learning.holdout:.0%}",
+        "ballot": "yes" if study.learning.ballot else "no",
+    }
+
+
+def verdict(judged: Judged | None, names: Sequence[str]) -> Verdict | None:
+    """What all sites' held-out cells say of a model whose classes have these names."""
+    if judged is None:
+        return None
+    rows = zip(names, judged.confusion, judged.recall, judged.precision, strict=True)
+    return Verdict(
+        cells=judged.cells,
+        unnamed=judged.unnamed,
+        tolerance=judged.tolerance,
+        candidates=judged.candidates,
+        candidate=judged.candidate,
+        is_default=judged.chosen == 0,
+        accuracy=judged.accuracy,
+        log_loss=judged.log_loss,
+        temperature=judged.temperature,
+        calibration_error=judged.calibration_error,
+        reach=judged.reach,
+        classes=[
+            ClassScore(name=name, cells=sum(row), recall=recall, precision=precision)
+            for name, row, recall, precision in rows
+        ],
+    )
+
+
+def _counted(judged: Judged | None, names: Sequence[str]) -> Testing | None:
+    if judged is None:
+        return None
+    return Testing(
+        names=list(names),
+        confusion=judged.confusion,
+        reliability=[
+            Reliability(confidence=level.confidence, accuracy=level.accuracy, points=level.cells)
+            for level in judged.calibration
+        ],
+    )
 
 
 def site_alignment(site: ClassSite) -> SiteAlignment | None:

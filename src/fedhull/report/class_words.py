@@ -6,7 +6,7 @@ from fedhull.report.class_content import (
     ClassSimulationPage,
     ClassSitePage,
 )
-from fedhull.report.words import Figure, count, dropouts, figure
+from fedhull.report.words import Figure, colluding, count, dropouts, figure, sessions
 
 # Rows of tables in docs/threat-model.md, in its words; a test compares them.
 SETTINGS = "settings of the study"
@@ -38,12 +38,23 @@ OF_PLACES = (
     "these cells is and how far they spread, and more to somebody who knows most of these cells "
     "already."
 )
+BALLOT = (
+    "of the held-out cells of one set of ≥ {threshold} sites, for each of up to 16 candidates that "
+    "the server proposes: how many of each class are taken for which, how sure the candidate is, "
+    "and how far they are from all classes"
+)
+HIDDEN_BALLOT = "how a candidate does at one site, and whether a site abstains"
 # Sentences of "What is not protected", in the same place.
 COLLUSION = (
     "A server that colludes with {sites} or more of the sites can work out what another site "
     "has sent."
 )
-SESSIONS = "Several sessions over the same data. Each reveals a sum."
+BALLOT_ASKS = (
+    "The ballot. Candidates are the server's: for each, it learns how many held-out cells of each "
+    "class, over all sites that it asks, lie in each of the candidate's regions. A server that "
+    "proposes regions instead of models learns where held-out cells lie, and can ask about a "
+    "single one."
+)
 NOT_AUDITED = "fedhull has not been audited."
 
 
@@ -72,17 +83,33 @@ def centres_unprotected(page: AnyClassPage) -> list[str]:
     return [CENTRES_TELL] if page.alignments else []
 
 
+def ballot_hidden(page: AnyClassPage) -> list[str]:
+    """What the server does not see of a ballot."""
+    return [HIDDEN_BALLOT] if page.verdict is not None else []
+
+
+def ballot_unprotected(page: AnyClassPage) -> list[str]:
+    """What nobody should take to be protected where sites have judged candidates."""
+    return [BALLOT_ASKS] if page.verdict is not None else []
+
+
 def accuracy_seen(page: AnyClassPage) -> list[str]:
     """What the server sees of how well the model does."""
+    if page.verdict is not None:
+        return [BALLOT.format(threshold=page.threshold)]
     if isinstance(page, ClassSimulationPage) or not page.tested:
         return []
     return [f"how well the model does, as the sum of the counts over ≥ {page.threshold} sites"]
 
 
+def sessions_unprotected(page: AnyClassPage) -> str:
+    """What several sessions over the same data reveal."""
+    return sessions(page.earlier_sessions if isinstance(page, ClassSitePage) else 0)
+
+
 def collusion(page: AnyClassPage) -> str:
     """With how many sites the server could learn more."""
-    sites = min(2 * page.threshold - len(page.sites), page.threshold - 1)
-    return COLLUSION.format(sites="one" if sites == 1 else sites)
+    return COLLUSION.format(sites=colluding(page))
 
 
 def sites_figure(page: AnyClassPage, name: str = "the sum") -> Figure:

@@ -1,9 +1,9 @@
 """All that a report page may show, as types: what has no field here cannot get onto a page.
 
 Here is what pages of all kinds of studies share; each kind has its own in `class_content`,
-`hull_content`, `moment_content` and `encoder_content`. The coordinator's page has no place for
-points. A site's page has one, for the site's own; it is filled when the page is written and never
-stored in a result.
+`hull_content`, `moment_content`, `autoencoder_content` and `neighbour_content`. The coordinator's
+page has no place for points of cells. A site's page has one, for the site's own; it is filled when
+the page is written and never stored in a result.
 """
 
 import math
@@ -32,10 +32,11 @@ class SiteLine(Part, frozen=True, kw_only=True):
 
 
 class Check(Part, frozen=True, kw_only=True):
-    """Something that was checked, in words."""
+    """Something that was checked, in words; what is neither passed nor failed, but has to be known,
+    is None."""
 
     words: str
-    passed: bool
+    passed: bool | None
 
 
 class Table(Part, frozen=True, kw_only=True):
@@ -76,10 +77,13 @@ class Section(Part, frozen=True, kw_only=True):
 
 
 class Page(Part, frozen=True, kw_only=True, tag_field="page"):
-    """What all pages show."""
+    """What all pages show; `about` is what the study says of itself, `agreed_by` who has agreed at
+    the site that a page is for."""
 
     version: int = VERSION
     title: str
+    about: list[str] = []
+    agreed_by: str = ""
     study_hash: str
     made_at: str
     made_by: str

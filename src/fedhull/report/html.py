@@ -16,15 +16,15 @@ from numpy.typing import ArrayLike
 
 from fedhull.disk import write_text
 from fedhull.report.class_content import OwnPoints
+from fedhull.report.glossary import glossary
 from fedhull.report.narration import narrate
 from fedhull.report.page_file import AnyPage
-from fedhull.report.palette import PALETTE
 from fedhull.report.sections import sections
 
 # In the order of their imports: a module uses only those before it.
 MODULES = (
-    "dom", "disc", "classifier", "scene", "paint", "viewer", "summary", "steps", "cards", "charts",
-    "main",
+    "dom", "disc", "classifier", "scene", "labels", "paint", "viewer", "summary", "steps", "cards",
+    "charts", "glossary", "main",
 )  # fmt: skip
 # More of a site's own points than this, and every second, third, … is shown: a page stays small.
 MOST_POINTS = 200_000
@@ -61,7 +61,7 @@ def own_points(x: ArrayLike, columns: ArrayLike) -> OwnPoints:
 
 
 def _content(page: AnyPage) -> dict[str, Any]:
-    added = {"sections": msgspec.to_builtins(sections(page)), "palette": PALETTE}
+    added = {"sections": msgspec.to_builtins(sections(page)), "glossary": glossary()}
     return msgspec.to_builtins(page) | narrate(page) | added
 
 
@@ -73,10 +73,13 @@ def _escaped_json(content: Any) -> str:
 
 @cache
 def _script() -> str:
-    """The modules one after the other, as one: imports and exports between them fall away."""
+    """The modules one after the other, as one: imports and exports between them fall away, and so
+    do comments and indentation, a sixth of the script."""
     text = "\n".join(_source(f"{name}.js") for name in MODULES)
-    text = re.sub(r"^import [^;]*;\n", "", text, flags=re.MULTILINE)
-    return re.sub(r"^export ", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^ */\*\*.*?\*/\n", "", text, flags=re.MULTILINE | re.DOTALL)
+    for useless in (r"^import [^;]*;\n", r"^ *//.*\n", r"^ +", r"^export "):
+        text = re.sub(useless, "", text, flags=re.MULTILINE)
+    return text
 
 
 @cache

@@ -1,11 +1,17 @@
 """Report pages of studies of hulls: from what a participant has at the end to what is shown."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from fedhull.registry import name_of
-from fedhull.report.class_pages import coordinator_parts, outcome_parts, site_parts
+from fedhull.report.class_pages import (
+    ballot_parameters,
+    coordinator_parts,
+    outcome_parts,
+    site_parts,
+)
 from fedhull.report.hull_content import (
     CoordinatorPage,
     Hull,
@@ -15,7 +21,7 @@ from fedhull.report.hull_content import (
     Sums,
     around,
 )
-from fedhull.report.parts import SERVER_CHECKS, SITE_CHECKS, passed, site_lines
+from fedhull.report.parts import SERVER_CHECKS, SITE_CHECKS, passed, site_lines, upload_check
 from fedhull.study.hulls.coordinator import HullOutcome
 from fedhull.study.hulls.site import HullSite
 from fedhull.study.study import Study
@@ -32,14 +38,14 @@ HULL_CHECKS = (
 def hull_coordinator_page(outcome: HullOutcome) -> CoordinatorPage:
     """What the coordinator may show."""
     return CoordinatorPage(
-        **hull_outcome_parts(outcome),
+        **hull_outcome_parts(outcome, outcome.names),
         **coordinator_parts(outcome),
         sites=site_lines(outcome.study, outcome.survivors, outcome.record),
         checks=passed(*SERVER_CHECKS, *HULL_CHECKS),
     )
 
 
-def hull_site_page(site: HullSite, bytes_up: int, bytes_down: int) -> SitePage:
+def hull_site_page(site: HullSite, bytes_up: int, bytes_down: int, earlier: int = 0) -> SitePage:
     """What a site may show, its own points apart: they are read when the page is written."""
     study, session = site.study, site.session
     numbers = sorted(site.numbers.tolist())
@@ -48,7 +54,7 @@ def hull_site_page(site: HullSite, bytes_up: int, bytes_down: int) -> SitePage:
     own = list(zip(site.label_of_class, sent.classes, sent.hulls, strict=True))
     places = _numbered_places(study, site.label_of_class)
     return SitePage(
-        **site_parts(site, bytes_up, bytes_down),
+        **site_parts(site, bytes_up, bytes_down, earlier),
         # a site that comes late does not remember what was announced
         **_bin_parts(study, study.sums_for(sum(session.totals))),
         hulls=[
@@ -56,13 +62,13 @@ def hull_site_page(site: HullSite, bytes_up: int, bytes_down: int) -> SitePage:
             for label, name, bins in own
         ],
         sites=site_lines(study, session.survivors),
-        checks=passed(*SITE_CHECKS, "This site uploaded once"),
+        checks=[*passed(*SITE_CHECKS), upload_check("This site uploaded once", earlier)],
         points_held=site.holdings.points_held,
         points_guarded=sent.points_guarded,
     )
 
 
-def hull_outcome_parts(outcome: HullOutcome) -> dict[str, Any]:
+def hull_outcome_parts(outcome: HullOutcome, names: Sequence[str]) -> dict[str, Any]:
     """What every page with the coordinator's view says: nothing that the server does not know."""
     study, total, learned = outcome.study, outcome.total, outcome.learned
     columns = np.searchsorted(np.unique(learned.groups), learned.groups).tolist()
@@ -72,7 +78,7 @@ def hull_outcome_parts(outcome: HullOutcome) -> dict[str, Any]:
         for label, column in zip(learned.labels, columns, strict=True)
     ]
     return (
-        outcome_parts(outcome)
+        outcome_parts(outcome, names)
         | _bin_parts(study, total.n_sums)
         | {"hulls": shown, "shared_bin": _fullest_bin(outcome, places)}
     )
@@ -95,6 +101,7 @@ def _bin_parts(study: Study, n_sums: int) -> dict[str, Any]:
             "grouping": name_of(learning.grouping),
             "method": name_of(learning.method),
             "label code": f"{coding.name}, {coding.planes} × {coding.field.bits} bits",
+            **ballot_parameters(study),
             "threshold": f"{study.threshold} of {len(study.clients)} sites",
         },
         "sums": Sums(

@@ -28,11 +28,9 @@ COLLUSION_BY_ORDER = (
     "A server that colludes with a site learns whose hull is whose: with this label code every "
     "site knows the order that assigns labels to sites."
 )
-UNPROTECTED = (
+THE_HULLS = (
     "The hulls themselves. Corners are extreme, often rare, cells, or means of them, each known to "
-    "within a bin. This is not differential privacy.",
-    class_words.SESSIONS,
-    class_words.NOT_AUDITED,
+    "within a bin. This is not differential privacy."
 )
 OWN_RESULT = (
     "This page and result.json say which hulls are this site's. Showing them to the coordinator "
@@ -87,7 +85,8 @@ def seen(page: AnyHullPage) -> list[str]:
 def hidden(page: AnyHullPage) -> list[str]:
     """What the server could not see, on its own."""
     vanished = [HIDDEN_IF_ONE_VANISHED] if page.n_gone else []
-    return [*HIDDEN, *class_words.centres_hidden(page), *vanished]
+    ballot = class_words.ballot_hidden(page)
+    return [*HIDDEN, *class_words.centres_hidden(page), *ballot, *vanished]
 
 
 def unprotected(page: AnyHullPage) -> list[str]:
@@ -97,7 +96,9 @@ def unprotected(page: AnyHullPage) -> list[str]:
     collusion = class_words.collusion(page) if page.sums.places_drawn else COLLUSION_BY_ORDER
     places = [class_words.OF_PLACES] if page.placed else []
     centres = class_words.centres_unprotected(page)
-    return [*own, collusion, *cohort, *centres, *places, *UNPROTECTED]
+    ballot = class_words.ballot_unprotected(page)
+    always = [THE_HULLS, class_words.sessions_unprotected(page), class_words.NOT_AUDITED]
+    return [*own, collusion, *cohort, *centres, *places, *ballot, *always]
 
 
 def held(page: AnyHullPage) -> dict[str, Any] | None:
@@ -133,3 +134,31 @@ def _sent(page: AnyHullPage) -> Figure:
 def _bins(page: AnyHullPage) -> Figure:
     note = f"{page.space.quantizer.n_bins:,} bins within radius {page.space.radius:.6g}"
     return figure(f"ε = {page.space.epsilon:g}", "width of a bin", note)
+
+
+def wider(page: AnyHullPage) -> str:
+    """Where bins that are wider than the study's do as well on test points, or better, and reveal
+    less, the best of them; nothing where there are none, or nobody knows."""
+    if not isinstance(page, SimulationPage):
+        return ""
+    own = next((row for row in page.tradeoff if row.epsilon == page.space.epsilon), None)
+    if own is None:
+        return ""
+    better = [
+        row
+        for row in page.tradeoff
+        if row.epsilon > own.epsilon
+        and row.accuracy >= own.accuracy
+        and row.points_sent <= own.points_sent
+    ]
+    if not better:
+        return ""
+    best = max(better, key=lambda row: (row.accuracy, row.epsilon))
+    how = "better" if best.accuracy > own.accuracy else "as well"
+    judged = "" if page.verdict is None else ", and at other widths no ballot was held"
+    return (
+        f"Wider bins of ε = {best.epsilon:g} do {how} here and reveal less: {best.accuracy:.1f} % "
+        f"instead of {own.accuracy:.1f} %, with {best.points_sent:,} instead of "
+        f"{own.points_sent:,} corners, each to within a wider bin. This is one trial{judged}: "
+        f"try several with that width before a study."
+    )

@@ -1,11 +1,16 @@
 """Report pages of studies of moments: from what a participant has at the end to what is shown."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from fedhull.registry import name_of
 from fedhull.report.class_content import Disc
-from fedhull.report.class_pages import coordinator_parts, outcome_parts, site_parts
+from fedhull.report.class_pages import (
+    ballot_parameters,
+    coordinator_parts,
+    outcome_parts,
+    site_parts,
+)
 from fedhull.report.content import SiteLine
 from fedhull.report.moment_content import (
     MaskedSum,
@@ -20,6 +25,7 @@ from fedhull.report.parts import (
     passed,
     site_line,
     site_lines,
+    upload_check,
 )
 from fedhull.study.classes.centre_sum import CENTRE_FIELD
 from fedhull.study.classes.match_sum import MatchSummation
@@ -55,18 +61,20 @@ def moment_coordinator_page(outcome: MomentOutcome) -> MomentCoordinatorPage:
     """What the coordinator may show."""
     study = outcome.study
     return MomentCoordinatorPage(
-        **moment_outcome_parts(outcome),
+        **moment_outcome_parts(outcome, outcome.names),
         **coordinator_parts(outcome),
         checks=passed(*moment_checks(study)),
     )
 
 
-def moment_site_page(site: MomentSite, bytes_up: int, bytes_down: int) -> MomentSitePage:
+def moment_site_page(
+    site: MomentSite, bytes_up: int, bytes_down: int, earlier: int = 0
+) -> MomentSitePage:
     """What a site may show, its own points apart: they are read when the page is written."""
     study, survivors = site.study, site.session.survivors
     match, centres, last = map(site.size_of, (MATCH, CENTRES, LAST))
     return MomentSitePage(
-        **site_parts(site, bytes_up, bytes_down),
+        **site_parts(site, bytes_up, bytes_down, earlier),
         **_moment_parts(
             study,
             MaskedSum(numbers=match, bits=_match_bits(study), sites=None),
@@ -76,17 +84,20 @@ def moment_site_page(site: MomentSite, bytes_up: int, bytes_down: int) -> Moment
             fewest=None if study.agreed else site.holdings.smallest_group,
         ),
         sites=_site_lines(study, survivors, None),
-        checks=passed(*SITE_CHECKS, "This site uploaded once to each sum"),
+        checks=[
+            *passed(*SITE_CHECKS),
+            upload_check("This site uploaded once to each sum", earlier),
+        ],
         points_held=site.holdings.points_held,
     )
 
 
-def moment_outcome_parts(outcome: MomentOutcome) -> dict[str, Any]:
+def moment_outcome_parts(outcome: MomentOutcome, names: Sequence[str]) -> dict[str, Any]:
     """What every page with the coordinator's view says: nothing that the server does not know."""
     study, survivors, counts = outcome.study, outcome.survivors, outcome.moments.counts
     behind = counts[counts > 0] if outcome.match is None else outcome.match.counts
     return (
-        outcome_parts(outcome)
+        outcome_parts(outcome, names)
         | _moment_parts(
             study,
             MaskedSum(
@@ -134,6 +145,7 @@ def _moment_parts(
             "class names": "agreed" if study.agreed else "each site's own",
             **({} if study.agreed else {"grouping": name_of(learning.grouping)}),
             "sites align themselves": _times(study.alignments),
+            **ballot_parameters(study),
             "threshold": f"{study.threshold} of {len(study.clients)} sites",
         },
         "moments": MomentFacts(

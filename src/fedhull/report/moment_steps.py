@@ -3,7 +3,7 @@
 from typing import Any
 
 from fedhull.report.moment_content import AnyMomentPage, MaskedSum, MomentSitePage
-from fedhull.report.steps import align_step, step
+from fedhull.report.steps import align_step, judged_words, step
 from fedhull.report.words import count, size
 
 
@@ -128,7 +128,7 @@ def _classifier(page: AnyMomentPage) -> dict[str, Any]:
         "A classifier for everybody",
         "The totals are all that a ridge regression has to know of the cells. So the classifier is "
         "the one that all cells together would have given, if the classes were matched rightly. "
-        "Each site names its classes in its own words.",
+        "Each site names its classes in its own words." + judged_words(page),
         (count(len(page.classes), "class", "classes"), "in the model"),
     )
 

@@ -159,7 +159,8 @@ def hidden(page: AnyMomentPage) -> list[str]:
     slots = [] if page.agreed else [HIDDEN_OF_PLACES if page.placed else HIDDEN_OF_SLOTS]
     vanished = [HIDDEN_IF_ONE_VANISHED] if page.n_gone else []
     centres = class_words.centres_hidden(page)
-    return [*HIDDEN, *slots, *centres, HIDDEN_CLASSES, HIDDEN_ACCURACY, *vanished]
+    accuracy = [HIDDEN_ACCURACY, *class_words.ballot_hidden(page)]
+    return [*HIDDEN, *slots, *centres, HIDDEN_CLASSES, *accuracy, *vanished]
 
 
 def unprotected(page: AnyMomentPage) -> list[str]:
@@ -171,9 +172,10 @@ def unprotected(page: AnyMomentPage) -> list[str]:
     counted = [f"{CENTRES_ADD}."] if page.alignments else []
     centres = [*counted, *class_words.centres_unprotected(page)]
     cohort = [SMALL_COHORT] if page.n_in_sum == 2 else []
-    always = [class_words.SESSIONS, class_words.NOT_AUDITED]
+    always = [class_words.sessions_unprotected(page), class_words.NOT_AUDITED]
     collusion = class_words.collusion(page)
-    told = [TOTALS_THEMSELVES, *solved, ONE_SITE, *centres]
+    ballot = class_words.ballot_unprotected(page)
+    told = [TOTALS_THEMSELVES, *solved, ONE_SITE, *centres, *ballot]
     return [*own, *told, *names, collusion, *cohort, *always]
 
 

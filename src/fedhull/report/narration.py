@@ -5,13 +5,15 @@ from typing import Any
 
 import msgspec
 
-from fedhull.report import encoder_words, hull_words, moment_words
+from fedhull.report import autoencoder_words, hull_words, moment_words, neighbour_words
+from fedhull.report.autoencoder_content import AutoencoderPage
 from fedhull.report.class_content import ClassPage, ClassSimulationPage
 from fedhull.report.content import Page
-from fedhull.report.encoder_content import EncoderPage
 from fedhull.report.hull_content import AnyHullPage, HullPage
 from fedhull.report.moment_content import AnyMomentPage, MomentPage
 from fedhull.report.moment_steps import moment_steps
+from fedhull.report.neighbour_content import NeighbourPage
+from fedhull.report.palette import by_name, colours_of
 from fedhull.report.steps import steps
 from fedhull.report.words import DESCRIPTIONS
 
@@ -30,6 +32,7 @@ def _(page: AnyHullPage) -> dict[str, Any]:
         | {"angles": quantizer.n_angles, "rings": quantizer.n_rings},
         "hulls": [],
         "steps": steps(page),
+        "wider": hull_words.wider(page),
     }
     for hull in msgspec.to_builtins(page.hulls):
         # numbers of bins may be too large for JavaScript's, rings and sectors are not
@@ -50,9 +53,15 @@ def _(page: AnyMomentPage) -> dict[str, Any]:
 
 
 @narrate.register
-def _(page: EncoderPage) -> dict[str, Any]:
-    cards = msgspec.to_builtins(encoder_words.cards(page))
-    return _summary(page, encoder_words) | {"results": "Round by round", "cards": cards}
+def _(page: AutoencoderPage) -> dict[str, Any]:
+    cards = msgspec.to_builtins(autoencoder_words.cards(page))
+    return _summary(page, autoencoder_words) | {"results": "Round by round", "cards": cards}
+
+
+@narrate.register
+def _(page: NeighbourPage) -> dict[str, Any]:
+    cards = msgspec.to_builtins(neighbour_words.cards(page))
+    return _summary(page, neighbour_words) | {"results": "What came of it", "cards": cards}
 
 
 def _summary(page: Page, words: Any) -> dict[str, Any]:
@@ -63,10 +72,27 @@ def _summary(page: Page, words: Any) -> dict[str, Any]:
 
 def _of_classes(page: ClassPage, words: Any) -> dict[str, Any]:
     """What pages of hulls and of moments add alike."""
-    added = {"results": "How good it is", "cards": [], "held": words.held(page)}
+    added = {
+        "results": "How good it is",
+        "cards": [],
+        "held": words.held(page),
+        "colours": _colours(page),
+    }
     if isinstance(page, ClassSimulationPage):
         added["scores"] = [
             msgspec.to_builtins(score) | {"name": DESCRIPTIONS.get(score.name, score.name)}
             for score in page.scores
         ]
     return _summary(page, words) | added
+
+
+def _colours(page: ClassPage) -> dict[str, str]:
+    """The colour of each class. In a study it goes by the class's number, which the coordinator and
+    all sites share, whatever each of them calls it. Simulations of the same data number classes
+    differently: there it goes by name, and names that no test point has come last."""
+    testing = getattr(page, "testing", None)
+    tested = [] if testing is None else testing.names
+    if not isinstance(page, ClassSimulationPage):
+        return colours_of([*page.classes, *tested])
+    real = [name for name, row in zip(tested, page.testing.confusion, strict=False) if sum(row)]
+    return colours_of([*by_name(real), *by_name([*tested, *page.classes])])

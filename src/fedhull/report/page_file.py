@@ -6,14 +6,18 @@ from typing import Any
 import msgspec
 
 from fedhull.errors import InvalidInput
+from fedhull.report.autoencoder_content import AutoencoderCoordinatorPage, AutoencoderSitePage
 from fedhull.report.content import VERSION
-from fedhull.report.encoder_content import EncoderCoordinatorPage, EncoderSitePage
 from fedhull.report.hull_content import AnyHullPage, SimulationPage
 from fedhull.report.moment_content import AnyMomentPage, MomentSimulationPage
+from fedhull.report.neighbour_content import NeighbourCoordinatorPage, NeighbourSitePage
 from fedhull.text import shortened
 
 AnySimulationPage = SimulationPage | MomentSimulationPage
-AnyPage = AnyHullPage | AnyMomentPage | EncoderCoordinatorPage | EncoderSitePage
+AnyEncoderPage = (
+    AutoencoderCoordinatorPage | AutoencoderSitePage | NeighbourCoordinatorPage | NeighbourSitePage
+)
+AnyPage = AnyHullPage | AnyMomentPage | AnyEncoderPage
 
 _LARGEST = 2**53
 

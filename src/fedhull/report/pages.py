@@ -3,18 +3,21 @@
 from functools import singledispatch
 from typing import Any
 
+from fedhull.report.autoencoder_pages import autoencoder_coordinator_page, autoencoder_site_page
 from fedhull.report.class_content import ClassSitePage
 from fedhull.report.class_pages import page_with_points
-from fedhull.report.encoder_pages import encoder_coordinator_page, encoder_site_page
 from fedhull.report.hull_pages import hull_coordinator_page, hull_site_page
 from fedhull.report.moment_pages import moment_coordinator_page, moment_site_page
+from fedhull.report.neighbour_pages import neighbour_coordinator_page, neighbour_site_page
 from fedhull.report.page_file import AnyPage
-from fedhull.study.encoder.coordinator import EncoderOutcome
-from fedhull.study.encoder.site import EncoderSite
+from fedhull.study.autoencoder.coordinator import AutoencoderOutcome
+from fedhull.study.autoencoder.site import AutoencoderSite
 from fedhull.study.hulls.coordinator import HullOutcome
 from fedhull.study.hulls.site import HullSite
 from fedhull.study.moments.coordinator import MomentOutcome
 from fedhull.study.moments.site import MomentSite
+from fedhull.study.neighbours.coordinator import NeighbourOutcome
+from fedhull.study.neighbours.site import NeighbourSite
 
 
 @singledispatch
@@ -24,8 +27,9 @@ def coordinator_page(outcome: Any) -> AnyPage:
 
 
 @singledispatch
-def site_page(site: Any, bytes_up: int, bytes_down: int) -> AnyPage:
-    """What a site may show, its own points apart: they are never stored in a result."""
+def site_page(site: Any, bytes_up: int, bytes_down: int, earlier: int = 0) -> AnyPage:
+    """What a site may show, its own points apart: they are never stored in a result. So many
+    `earlier` sessions were over the same data."""
     raise TypeError(f"there is no page for a {type(site).__name__}")
 
 
@@ -37,10 +41,12 @@ def with_own_points(page: Any, holdings: Any) -> Any:
 
 coordinator_page.register(HullOutcome, hull_coordinator_page)
 coordinator_page.register(MomentOutcome, moment_coordinator_page)
-coordinator_page.register(EncoderOutcome, encoder_coordinator_page)
+coordinator_page.register(AutoencoderOutcome, autoencoder_coordinator_page)
+coordinator_page.register(NeighbourOutcome, neighbour_coordinator_page)
 site_page.register(HullSite, hull_site_page)
 site_page.register(MomentSite, moment_site_page)
-site_page.register(EncoderSite, encoder_site_page)
+site_page.register(AutoencoderSite, autoencoder_site_page)
+site_page.register(NeighbourSite, neighbour_site_page)
 
 
 @with_own_points.register

@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import fedhull
-from fedhull.protocol.agreement import Agreement
+from fedhull.protocol.agreement import Agreement, about_words
 from fedhull.report.content import Check, SiteLine
+from fedhull.report.words import ordinal
 from fedhull.study.coordinator import Record
 
 # What a study that has come to its end has passed; the protocol stops where one of these fails.
@@ -28,6 +29,7 @@ def agreement_parts(study: Agreement) -> dict[str, Any]:
     """Which study it is, and when and by what the page was made."""
     return {
         "title": study.name,
+        "about": about_words(study),
         "study_hash": study.hash.hex(),
         "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "made_by": f"fedhull {fedhull.__version__}",
@@ -57,6 +59,19 @@ def site_line(name: str, fate: str, taking_part: bool, why: str | None = None) -
     if why is not None:
         fate += f", but gone at the end: {why}" if taking_part else f": {why}"
     return SiteLine(name=name, fate=fate, taking_part=taking_part)
+
+
+def upload_check(once: str, earlier: int) -> Check:
+    """That a site has uploaded `once` in this session, if there were no `earlier` ones over the
+    same data: else the number of this one, which is nothing to be ticked.
+
+    >>> upload_check("This site uploaded once", 1).words
+    'This is the 2nd session over these data, which somebody at this site agreed to'
+    """
+    if not earlier:
+        return Check(words=once, passed=True)
+    words = f"This is the {ordinal(earlier + 1)} session over these data"
+    return Check(words=f"{words}, which somebody at this site agreed to", passed=None)
 
 
 def passed(*checks: str) -> list[Check]:

@@ -17,6 +17,8 @@ def shown_model(model: Any, curvature: float) -> dict[str, Any]:
     """The model's content, or, for classifiers that the script does not know, the class at each
     point of a grid over the disc."""
     content = model_to_json(model)
+    # the page shows it in words and charts
+    content.pop("judged", None)
     if content["kind"] in COMPUTED:
         return _with_waves(content) if content["kind"] == "moments" else content
     side = (np.arange(_SIZE) + 0.5) / _SIZE * 2.0 - 1.0
@@ -48,4 +50,6 @@ def _with_waves(content: dict[str, Any]) -> dict[str, Any]:
         "directions": drawn.directions[used].tolist(),
         "frequencies": drawn.frequencies[used].tolist(),
         "phases": drawn.phases[used].tolist(),
+        # left out, it is the usual one
+        **({"power": content["power"]} if "power" in content else {}),
     }

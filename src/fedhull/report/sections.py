@@ -27,6 +27,13 @@ def sections(page: AnyPage) -> list[Section]:
     return [section for section in made if section is not None]
 
 
+def about(page: AnyPage) -> Section | None:
+    """What the study is for, whom to ask, until when, and who has agreed."""
+    agreed = [f"Agreed to by {page.agreed_by}."] if page.agreed_by else []
+    said = [*page.about, *agreed]
+    return Section(title="What it is for, and who agreed", paragraphs=said) if said else None
+
+
 def time(page: AnyPage) -> Section | None:
     """How long each stage took."""
     if not page.seconds:

@@ -24,7 +24,7 @@ from fedhull.study.moments.coordinator import MomentOutcome
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Simulated:
     """What only a simulation knows: its sites, what the numbered classes were found to be, and the
-    scores of all trials."""
+    scores of all trials. Sites that are `called` something have that name on the page."""
 
     title: str
     sites: Mapping[str, Any]
@@ -36,21 +36,27 @@ class Simulated:
     tradeoff: list[Tradeoff]
     grouping_correct: float
     decoded_exactly: bool
+    called: Mapping[str, str]
+
+
+def simulation_page(outcome: Any, simulated: Simulated) -> AnySimulationPage:
+    """The outcome of one trial, what each site held in it, and the scores of all trials."""
+    page = _page(outcome, simulated)
+    return _renamed(page, simulated.called) if simulated.called else page
 
 
 @singledispatch
-def simulation_page(outcome: Any, simulated: Simulated) -> AnySimulationPage:
-    """The outcome of one trial, what each site held in it, and the scores of all trials."""
+def _page(outcome: Any, simulated: Simulated) -> AnySimulationPage:
     raise TypeError(f"there is no page for a simulated {type(outcome).__name__}")
 
 
-@simulation_page.register
+@_page.register
 def _(outcome: HullOutcome, simulated: Simulated) -> SimulationPage:
     holdings = {name: site.holdings for name, site in simulated.sites.items()}
     sent = {name: site.sent for name, site in simulated.sites.items()}
     lines = site_lines(outcome.study, outcome.survivors, outcome.record)
     return SimulationPage(
-        **hull_outcome_parts(outcome) | _known(outcome, simulated),
+        **hull_outcome_parts(outcome, simulated.classes) | _known(outcome, simulated),
         sites=[
             _counted(
                 line,
@@ -73,9 +79,9 @@ def _(outcome: HullOutcome, simulated: Simulated) -> SimulationPage:
     )
 
 
-@simulation_page.register
+@_page.register
 def _(outcome: MomentOutcome, simulated: Simulated) -> MomentSimulationPage:
-    parts = moment_outcome_parts(outcome) | _known(outcome, simulated)
+    parts = moment_outcome_parts(outcome, simulated.classes) | _known(outcome, simulated)
     holdings = {name: site.holdings for name, site in simulated.sites.items()}
     parts["sites"] = [
         _counted(
@@ -131,3 +137,20 @@ def _matched(simulated: Simulated, words: str) -> Check:
 def _counted(line: SiteLine, **counts: int | None) -> SiteLine:
     """With numbers that only a simulation knows of every site."""
     return msgspec.structs.replace(line, **counts)
+
+
+def _renamed(page: AnySimulationPage, called: Mapping[str, str]) -> AnySimulationPage:
+    """The page with the sites' own names, in their order."""
+
+    def new(part: Any, field: str) -> Any:
+        return msgspec.structs.replace(part, **{field: called[getattr(part, field)]})
+
+    return msgspec.structs.replace(
+        page,
+        sites=[new(line, "name") for line in page.sites],
+        aligned=[new(found, "site") for found in page.aligned],
+        match_map=[
+            msgspec.structs.replace(row, slots=[new(slot, "site") for slot in row.slots])
+            for row in page.match_map
+        ],
+    )

@@ -44,6 +44,16 @@ def align_step(page: AnyClassPage, travelled: list[tuple[str, str]]) -> dict[str
     )
 
 
+def judged_words(page: AnyClassPage) -> str:
+    """How the model was chosen, if sites were asked."""
+    if page.verdict is None:
+        return ""
+    return (
+        f" Before that, each site tried {page.verdict.candidates} candidates on cells that it had "
+        f"held out; what all of them counted together, under masks, decided."
+    )
+
+
 def _is_set(page: AnyHullPage) -> bool:
     """Whether hulls travelled as a set of numbers, or else as a vector of label codes."""
     return page.sums.label_code == "pairs"
@@ -184,6 +194,7 @@ def _boundary(page: AnyHullPage) -> dict[str, Any]:
         "A classifier for everybody",
         "The corners, each with its class, train the classifier. The server publishes it together "
         "with an entry for each place, which only its owner can open: the class of each of its "
-        "labels. So each site names the classes in its own words, and nobody else learns them.",
+        "labels. So each site names the classes in its own words, and nobody else learns them."
+        + judged_words(page),
         (page.parameters.get("method", ""), "method"),
     )

@@ -1,6 +1,6 @@
 """How a classifier did on test points, as counts: no point is kept."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,15 +51,27 @@ def calibration_error(model: Any, x: np.ndarray, y: np.ndarray) -> float | None:
 
 
 def pool_tests(tests: Sequence[Testing]) -> Testing:
-    """Several tests over the same classes as one."""
+    """Several tests as one, over the classes of all of them."""
+    names = sorted({name for test in tests for name in test.names}, key=_position(tests))
+    confusion = np.zeros((len(names), len(names)), dtype=int)
+    for test in tests:
+        at = [names.index(name) for name in test.names]
+        confusion[np.ix_(at, at)] += np.array(test.confusion)
     levels: dict[int, list[Reliability]] = {}
     for part in (r for test in tests for r in test.reliability):
         levels.setdefault(min(int(part.confidence * _LEVELS), _LEVELS - 1), []).append(part)
     return Testing(
-        names=tests[0].names,
-        confusion=np.sum([test.confusion for test in tests], axis=0).tolist(),
+        names=names,
+        confusion=confusion.tolist(),
         reliability=[_pooled(parts) for _, parts in sorted(levels.items())],
     )
+
+
+def _position(tests: Sequence[Testing]) -> Callable[[str], tuple[int, str]]:
+    """Where a class comes: as in the test with most classes, then by name."""
+    longest = max(tests, key=lambda test: len(test.names)).names
+    order = {name: i for i, name in enumerate(longest)}
+    return lambda name: (order.get(name, len(order)), name)
 
 
 def _pooled(parts: Sequence[Reliability]) -> Reliability:

@@ -20,6 +20,10 @@ DESCRIPTIONS = {
 
 Figure = dict[str, str]
 
+# Sentences of "What is not protected" in docs/threat-model.md; a test compares them.
+SESSIONS = "Several sessions over the same data. Each reveals a sum."
+SEVERAL_SESSIONS = "Each reveals a sum, and two that differ by one site give that site's part."
+
 
 def count(n: int, one: str, many: str | None = None) -> str:
     """A number and its noun.
@@ -38,6 +42,23 @@ def number(n: int) -> str:
     """
     words = ("no", "one", "two", "three", "four", "five", "six")
     return words[n] if n < len(words) else f"{n:,}"
+
+
+def ordinal(n: int) -> str:
+    """Which one it is.
+
+    >>> [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 22)]
+    ['1st', '2nd', '3rd', '4th', '11th', '12th', '22nd']
+    """
+    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n:,}{ending}"
+
+
+def sessions(earlier: int) -> str:
+    """What several sessions over the same data reveal, or have revealed already."""
+    if not earlier:
+        return SESSIONS
+    return f"This is the {ordinal(earlier + 1)} session over these data. {SEVERAL_SESSIONS}"
 
 
 def size(n_bytes: int) -> str:
@@ -76,3 +97,9 @@ def dropouts(n: int, when: str) -> str:
     ('no site dropped out before the sum', '1 site dropped out on the way')
     """
     return f"{count(n, 'site') if n else 'no site'} dropped out {when}"
+
+
+def colluding(page: Page) -> str:
+    """With how many sites the server has to collude to learn what another one has sent."""
+    sites = min(2 * page.threshold - len(page.sites), page.threshold - 1)
+    return "one" if sites == 1 else f"{sites}"

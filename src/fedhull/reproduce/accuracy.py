@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedhull.data.datasets import load_dataset
+from fedhull.embed.cells import Cells
 from fedhull.progress import Report
 from fedhull.report.disc_plot import draw_disc, draw_regions, new_figure
 from fedhull.report.palette import PALETTE
@@ -153,7 +154,13 @@ def _others(
 
 
 def compare(
-    data: DataSet, x: np.ndarray, y: np.ndarray, quick: bool, seed: int, step: Any, title: str
+    data: DataSet,
+    x: np.ndarray | Cells,
+    y: np.ndarray,
+    quick: bool,
+    seed: int,
+    step: Any,
+    title: str,
 ) -> tuple[Table, dict[str, Any]]:
     """One table: the paper's numbers, ours as in the paper, ours with our defaults."""
     if quick and data.most_points is not None and len(x) > data.most_points:
@@ -176,12 +183,13 @@ def compare(
         own = ours.accuracy.get(method) if method in (*_OURS, "majority") else None
         rows.append((words, data.paper.get(method, ""), score(faithful), score(own)))
     sent = ours.leakage
+    points = int((y != "").sum()) if isinstance(x, Cells) else len(x)
     title = (
-        f"{title}: {len(x):,} points, {data.clients} sites, ε = {data.epsilon:g}; with our "
+        f"{title}: {points:,} points, {data.clients} sites, ε = {data.epsilon:g}; with our "
         f"defaults {sent['ratio']:.1%} of the points leave"
     )
     return Table(title, ("", "paper", "as in the paper", "our defaults"), rows), {
-        "points": len(x),
+        "points": points,
         "settings": common,
         "as_in_the_paper": as_paper.accuracy,
         "our_defaults": ours.accuracy,

@@ -11,6 +11,8 @@ Experiment = Callable[[bool, int, Report], Finding]
 # name: where it is made, and what it shows; imported when it is run
 EXPERIMENTS: dict[str, tuple[str, str]] = {
     "differ": ("differ.differ", "where sites differ: alone, the paper's, ours, pooled"),
+    "ballot": ("ballot.ballot", "accuracy and calibration with and without a ballot"),
+    "frame": ("frame.frame", "where the encoder of raw cells comes from; corrections"),
     "synthetic": ("synthetic.synthetic", "Fig. 5: two classes and a geodesic"),
     "olsson": ("accuracy.olsson", "Tables 1 and 2: 8 cell types"),
     "lung": ("lung.lung", "Table 1: Lung-Human, six subsets of labels"),

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from fedhull.data.datasets import load_dataset
 from fedhull.data.partition import partition
-from fedhull.data.raw import embed_raw, lung
+from fedhull.data.raw import load_raw
 from fedhull.data.tree import make_tree
+from fedhull.embed.cells import Cells
+from fedhull.embed.neighbours import NeighbourEmbedder
 from fedhull.simulation.experiment import Experiment
 
 BY_DONOR = "donors"
@@ -56,10 +59,10 @@ class DataSet:
     """Its name, how it is loaded, and the splits it is measured with."""
 
     name: str
-    load: Callable[[], tuple[np.ndarray, np.ndarray]]
+    load: Callable[[], tuple[np.ndarray | Cells, np.ndarray]]
     splits: tuple[Split, ...] = SPLITS
 
-    def deal(self, x: np.ndarray, y: np.ndarray, split: Split, seed: int) -> Dealt:
+    def deal(self, x: np.ndarray | Cells, y: np.ndarray, split: Split, seed: int) -> Dealt:
         """The points, or new ones for splits by donor, and the site of each."""
         kind, _, alpha = split.shares.partition(":")
         if kind != BY_DONOR:
@@ -69,35 +72,41 @@ class DataSet:
         return Dealt(tree.x, tree.y, tree.donor % split.sites, split.sites)
 
 
-def deal(x: np.ndarray, y: np.ndarray, split: Split, seed: int) -> Dealt:
+def deal(x: np.ndarray | Cells, y: np.ndarray, split: Split, seed: int) -> Dealt:
     """The points as `simulate` deals them out, except that sites which get none take no part:
-    with very unequal shares there are such sites, and no study would ask them."""
-    # scikit-learn takes longer to import than all the rest
-    from sklearn.model_selection import train_test_split
-
-    train, _ = train_test_split(
-        np.arange(len(y)), test_size=Experiment.test_size, random_state=seed
-    )
+    with very unequal shares there are such sites, and no study would ask them. Raw cells are placed
+    by an encoder that has seen the training cells of this split only."""
+    train = _training_rows(len(y), seed)
     owner = np.zeros(len(y), dtype=np.int64)  # whose the test points are does not matter
     present, owner[train] = np.unique(
         partition(y[train], split.sites, split.shares, seed), return_inverse=True
     )
-    return Dealt(x, y, owner, len(present))
+    points = _placed(x, seed) if isinstance(x, Cells) else x
+    return Dealt(points, y, owner, len(present))
 
 
-def _all_types_of_lung() -> tuple[np.ndarray, np.ndarray]:
-    raw = lung()
-    return embed_raw(raw).points, raw.labels
+@lru_cache(maxsize=32)
+def _placed(cells: Cells, seed: int) -> np.ndarray:
+    """Points of all cells, from an encoder that is fitted to the training cells of one split."""
+    return NeighbourEmbedder().fit(cells[_training_rows(len(cells), seed)]).transform(cells)
 
 
-def _built_in(name: str) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
-    return lambda: load_dataset(name)
+def _training_rows(n: int, seed: int) -> np.ndarray:
+    # scikit-learn takes longer to import than all the rest
+    from sklearn.model_selection import train_test_split
+
+    train, _ = train_test_split(np.arange(n), test_size=Experiment.test_size, random_state=seed)
+    return np.asarray(train)
+
+
+def _built_in(name: str) -> Callable[[], tuple[np.ndarray | Cells, np.ndarray]]:
+    return lambda: load_raw(name, "label") or load_dataset(name)
 
 
 DATA = (
     DataSet("Paul", _built_in("paul")),
     DataSet("Olsson", _built_in("olsson")),
-    DataSet("Lung-Human", _all_types_of_lung),
+    DataSet("Lung-Human", _built_in("lung-all")),
     DataSet("PBMC", _built_in("pbmc68k")),
     DataSet("Fashion-MNIST", _built_in("fashion-mnist")),
     DataSet("tree", _built_in("tree")),

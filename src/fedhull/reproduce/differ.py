@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from fedhull.embed.cells import Cells
 from fedhull.errors import InvalidInput, MissingExtra
 from fedhull.progress import Report
 from fedhull.report.disc_plot import new_figure
@@ -116,7 +117,7 @@ def _splits(data: DataSet, quick: bool) -> Sequence[Split]:
 
 
 def measure(
-    data: DataSet, x: np.ndarray, y: np.ndarray, split: Split, trials: int, seed: int
+    data: DataSet, x: np.ndarray | Cells, y: np.ndarray, split: Split, trials: int, seed: int
 ) -> dict[str, Any]:
     """All columns for one split: accuracies over the trials, and what left with our defaults."""
     scores: dict[str, list[float]] = {column.heading: [] for column in COLUMNS}
@@ -194,7 +195,7 @@ def _leakage(runs: list[Simulation]) -> dict[str, Any] | None:
 
 
 def _accuracies(
-    data: DataSet, x: np.ndarray, y: np.ndarray, trials: int, rows: list[dict[str, Any]]
+    data: DataSet, x: np.ndarray | Cells, y: np.ndarray, trials: int, rows: list[dict[str, Any]]
 ) -> Table:
     return Table(
         f"{data.name}: {len(x):,} points, {len(np.unique(y))} classes, {trials} trials, percent",

@@ -13,6 +13,9 @@ BASELINES = (
 )  # fmt: skip
 
 
+# Where points come from if cells are raw: an encoder fitted to all training cells in one place,
+# made by the sites of three masked sums, or fitted to the cells of the largest site.
+FRAMES = ("pooled", "sums", "reference")
 # Sites that lie farther apart have nothing in common any more.
 _FARTHEST = 5.0
 
@@ -32,6 +35,7 @@ class Experiment:
     baselines: bool | tuple[str, ...] = False
     drop: str | None = None
     tradeoff: bool = False
+    frame: str | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.switch_labels <= 1.0:
@@ -52,6 +56,7 @@ class Experiment:
                 f"baselines must be a bool or some of {', '.join(BASELINES)}, got "
                 f"{', '.join(sorted(unknown))}"
             )
+        check_frame(self.frame)
         assert self.dropped[0] >= 0  # parsed here, so that it is refused here
 
     @property
@@ -77,3 +82,9 @@ class Experiment:
     def split_seed_of(self, trial: int) -> int:
         """The seed of a trial's split: each its own, unless one is set for all."""
         return self.seed + trial if self.split_seed is None else self.split_seed
+
+
+def check_frame(frame: str | None) -> None:
+    """Raise InvalidInput if no frame is called so."""
+    if frame is not None and frame not in FRAMES:
+        raise InvalidInput(f"frame must be one of {', '.join(FRAMES)}, got {frame!r}")

@@ -9,9 +9,9 @@ import numpy as np
 
 from fedhull.learn.grouping import share_matched
 from fedhull.study.draft import default_of, site_name
+from fedhull.study.kinds import task_of
 from fedhull.study.rehearsal import Rehearsal, rehearse
 from fedhull.study.study import Study
-from fedhull.study.task import task_of
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,8 +2,8 @@
 
 import inspect
 import platform
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,18 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedhull.data.files import check_data
+from fedhull.data.partition import names_of_owners
 from fedhull.data.partition import partition as deal_out
-from fedhull.disc.points import as_ball_points, check_curvature
+from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
+from fedhull.learn.placing import is_annotated
 from fedhull.progress import Progress, Report, ignore
 from fedhull.registry import name_of
 from fedhull.report.html import write_page
 from fedhull.report.page_file import AnySimulationPage
 from fedhull.report.testing import pool_tests
 from fedhull.simulation.experiment import Experiment
+from fedhull.simulation.frame import GivenPoints, read_annotated, source_of
 from fedhull.simulation.trial import Trial, run_trial
 from fedhull.study.draft import (
     SETTINGS,
@@ -29,6 +31,7 @@ from fedhull.study.draft import (
     default_of,
     draft_study,
     settings_of,
+    site_name,
     with_names,
 )
 from fedhull.study.study import Geometry, Study
@@ -39,16 +42,20 @@ _LIBRARIES = ("fedhull", "numpy", "scipy", "scikit-learn", "numba", "python-flin
 
 # What belongs to a study: baselines and trade-off are extras.
 _STAGES = (*SUMMARIES.names, "protocol", "grouping", "learning")
+# With these, a study sends what the paper's does.
+_PAPER = {"min_cells": 1, "guard": "none"}
 _EXPERIMENT = tuple(field.name for field in fields(Experiment))
 
 
 @dataclass(frozen=True, repr=False)
 class Simulation:
-    """The result: accuracy with intervals, leakage, bytes, and the first trial's model."""
+    """The result: accuracy with intervals, leakage, bytes, and the first trial's model. `owners`
+    are the names of the sites, if a column of the data says whose each point is."""
 
     study: Study
     experiment: Experiment
     trials: list[Trial]
+    owners: Sequence[str] = ()
 
     def __repr__(self) -> str:
         return (
@@ -116,6 +123,7 @@ class Simulation:
             tradeoff=first.tradeoff,
             grouping_correct=float(np.mean([trial.grouping_correct for trial in self.trials])),
             decoded_exactly=all(trial.decoded_exactly for trial in self.trials),
+            called={site_name(i): name for i, name in enumerate(self.owners)},
         )
         return simulation_page(first.session.outcome, simulated)
 
@@ -136,6 +144,7 @@ class Simulation:
             # what only hulls have is null for moments
             **{key: outcome.get(key) for key in ("bins", "field_bits", "planes", "label_code")},
             "calibration_error": float(np.mean(errors)) if errors else None,
+            "ballot": outcome["ballot"],
             "dp": None,
             "grouping_correct": float(np.mean([t.grouping_correct for t in self.trials])),
             "decoded_exactly": all(t.decoded_exactly for t in self.trials),
@@ -152,17 +161,23 @@ class Simulation:
 
 
 def simulate(
-    x: ArrayLike,
-    y: ArrayLike,
+    x: Any,
+    y: ArrayLike | None = None,
     *,
     clients: int,
     epsilon: float,
+    label: str | None = None,
     radius: float | None = None,
     partition: str | ArrayLike = Experiment.partition,
     report: Report = ignore,
     **settings: Any,
 ) -> Simulation:
-    """A federated study over points x (n, 2) of the disc with labels y (n,).
+    """A federated study over points x (n, 2) of the disc, or raw `Cells`, with labels y (n,); or
+    over an AnnData object, whose labels are in the column `label` of ``obs``.
+
+    Of an AnnData object the points in ``obsm['X_poincare']`` are taken, with the curvature that it
+    says they have, or the raw cells if there are none or `frame` is set. Models of raw cells carry
+    the encoder that placed them: ``result.model.predict(adata)`` places new cells first.
 
     clients : how many sites the training points are dealt out to.
     epsilon, radius, curvature : the bins; without a radius, the smallest that holds all points.
@@ -174,7 +189,8 @@ def simulate(
     min_cells : nothing leaves that is made of fewer cells; smaller classes are withheld.
     label_code : "auto", "pairs", "binary" or "bose-chowla:H".
     strength : λ of the paper's SVMs.
-    partition : "iid", "dirichlet:A", or an array (n,) that says whose each point is.
+    partition : "iid", "dirichlet:A", or an array (n,) that says whose each point is; of an AnnData
+        object also "column:NAME", a column of ``obs`` that says so.
     switch_labels : every site, or a share of them, numbers its classes in an order of its own.
     align : so many times sites align themselves to the centres of all classes; −1 is twice with
         moments and never with hulls.
@@ -185,7 +201,14 @@ def simulate(
     baselines : also score both summaries ("FL-hulls", "FL-moments"), the same method on pooled data
         ("C") and at each site alone ("alone"), and the paper's methods; or the names of those to
         score, since each takes its time.
+    ballot : sites judge candidates before a model is published, on the share `holdout` of their
+        training points; with the paper's settings, min_cells=1 and guard="none", not by default.
+        Without a ballot nothing is held out unless you say so.
     drop : "N@STEP", N sites vanish just before they send their message of that step.
+    frame : for raw cells, where the encoder comes from that places them: "pooled" fits it to all
+        training cells in one place, with "sums" the sites make it of three masked sums, and with
+        "reference" it is fitted to the cells of the largest site. Cells without a label ("") are
+        for the encoder only.
     tradeoff : also score the first trial with wider and narrower bins, for the report.
     report : hears of each stage before it begins.
 
@@ -199,49 +222,72 @@ def simulate(
     """
     for name in settings:
         check_setting(name, (*SETTINGS, *_EXPERIMENT))
-    how, column = _as_partition(partition, clients)
+    if is_annotated(x):
+        if y is not None:
+            raise InvalidInput("y must be left out: label names the column of obs with the classes")
+        found = read_annotated(x, label, settings.get("frame"), partition)
+        if settings.get("curvature") is None and found.curvature is not None:
+            settings["curvature"] = found.curvature
+        x, y, partition = found.x, found.y, found.partition
+    elif y is None or label is not None:
+        raise InvalidInput(
+            "y must hold a label for each point; label is for the column of an AnnData object"
+        )
+    how, column, owners = _as_partition(partition, clients)
     chosen = {name: settings[name] for name in settings.keys() & set(_EXPERIMENT)}
     experiment = Experiment(partition=how, **chosen)
-    x, y = check_data(x, y, "data")
     curvature = check_curvature(settings.get("curvature") or default_of("curvature"))
-    points, _ = as_ball_points(x, curvature, "x")
-    if points.shape[1] != 2:
-        raise InvalidInput(f"x must lie in the disc, shape (n, 2), got shape {points.shape}")
-    n_classes = len(np.unique(y))
+    source = source_of(x, y, experiment.frame, curvature)
+    experiment = replace(experiment, frame=source.frame)
+    classes = source.y.astype(str) if experiment.agreed_names else source.y
+    n_classes = len(np.unique(classes))
     if n_classes < 2:
         raise InvalidInput("y must hold at least two classes, got one")
+    largest = source.largest_radius(curvature)
     study = draft_study(
         clients,
         n_classes,
         name="simulation",
         epsilon=epsilon,
-        radius=_radius(points, curvature, experiment.site_shift) if radius is None else radius,
-        **{name: settings[name] for name in settings.keys() & SETTINGS.keys()},
+        radius=_radius(largest, curvature, experiment.site_shift) if radius is None else radius,
+        **_with_holdout({name: settings[name] for name in settings.keys() & SETTINGS.keys()}),
     )
     if experiment.agreed_names:
-        y = y.astype(str)
-        study = with_names(study, np.unique(y).tolist())
+        study = with_names(study, np.unique(classes).tolist())
     if experiment.dropped[0] >= clients:
         raise InvalidInput(f"drop = {experiment.drop!r} leaves none of the {clients} sites")
     study = _with_room_for(study, experiment.dropped[0])
-    if study.has_bins:
-        study.quantizer.encode(points)  # a point beyond R is an error before anything is sent
-    owner_of = _dealer(y, clients, how, column)
+    if study.has_bins and isinstance(source, GivenPoints):
+        study.quantizer.encode(source.x)  # a point beyond R is an error before anything is sent
+    owner_of = _dealer(source.labels, clients, how, column)
     stage = _stages(experiment, report)
     return Simulation(
         study,
         experiment,
         [
-            run_trial(points, y, owner_of, study, experiment, number, stage)
+            run_trial(source, classes, owner_of, study, experiment, number, stage)
             for number in range(experiment.trials)
         ],
+        owners,
     )
 
 
-def _radius(points: np.ndarray, curvature: float, site_shift: float) -> float:
-    """The smallest radius that holds all points, wherever sites are moved to."""
+def _with_holdout(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings, with a ballot unless they are the paper's, and points held out for it: the test
+    points of a simulation are for nothing else."""
+    plain = all(settings.get(name) == value for name, value in _PAPER.items())
+    if settings.get("ballot") is None:
+        settings["ballot"] = not plain
+    if settings.get("holdout") is None and not settings["ballot"]:
+        settings["holdout"] = 0.0
+    return settings
+
+
+def _radius(largest: float, curvature: float, site_shift: float) -> float:
+    """The smallest radius that holds all points, of which none is farther out than `largest`,
+    wherever sites are moved to."""
     rim = np.nextafter(1.0, 0.0)
-    share = min(np.sqrt(curvature) * np.hypot(*points.T).max() * (1 + 1e-12), rim)
+    share = min(np.sqrt(curvature) * largest * (1 + 1e-12), rim)
     if site_shift > 0.0:
         share = min(np.tanh(np.arctanh(share) + site_shift / 2.0), rim)
     return float(share / np.sqrt(curvature))
@@ -273,7 +319,7 @@ simulate.__signature__ = _signature()  # type: ignore[attr-defined]
 
 def _stages(experiment: Experiment, report: Report) -> Callable[[int, str], None]:
     """What trials report their stages to: "trial 2: protocol", and how many stages there are."""
-    of_trial = 3 + bool(experiment.scored)
+    of_trial = 3 + bool(experiment.scored) + (experiment.frame is not None)
     total, done = experiment.trials * of_trial + experiment.tradeoff, 0
 
     def stage(trial: int, name: str) -> None:
@@ -284,13 +330,16 @@ def _stages(experiment: Experiment, report: Report) -> Callable[[int, str], None
     return stage
 
 
-def _as_partition(how: str | ArrayLike, clients: int) -> tuple[str, np.ndarray | None]:
+def _as_partition(
+    how: str | ArrayLike, clients: int
+) -> tuple[str, np.ndarray | None, Sequence[str]]:
+    """How points are dealt out, or which of the named owners has each."""
     if isinstance(how, str):
-        return how, None
+        return how, None, ()
     owners, column = np.unique(np.asarray(how), return_inverse=True)
     if len(owners) != clients:
         raise InvalidInput(f"partition names {len(owners)} owners, but there are {clients} clients")
-    return "column", column
+    return "column", column, names_of_owners(owners.tolist())
 
 
 def _dealer(

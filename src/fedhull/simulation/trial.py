@@ -1,7 +1,7 @@
 """One trial of a simulated study: split, deal out, rehearse, score."""
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -16,6 +16,7 @@ from fedhull.report.testing import calibration_error, count_tests
 from fedhull.simulation.baselines import alone, on_corners, on_pooled, score
 from fedhull.simulation.experiment import Experiment
 from fedhull.simulation.federation import Dealt, Federation, federate, for_summary
+from fedhull.simulation.frame import GivenPoints, RawPoints
 from fedhull.simulation.shift import Shifts, Tests, owners_of_tests
 from fedhull.simulation.tradeoff import sweep
 from fedhull.study.draft import site_name
@@ -69,7 +70,7 @@ class Trial:
 
 
 def run_trial(
-    x: np.ndarray,
+    source: GivenPoints | RawPoints,
     y: np.ndarray,
     owner_of: Callable[[np.ndarray, int], np.ndarray],
     study: Study,
@@ -96,8 +97,12 @@ def run_trial(
         test_size=experiment.test_size,
         random_state=experiment.split_seed_of(number),
     )
+    seed = experiment.seed + number
+    owner = owner_of(source.rows[train], seed)
+    with stage("encoder") if source.frame is not None else nullcontext():
+        encoder = source.encoder(train, owner, owner_of, study, seed)
+        x = source.points(encoder)
     with stage(study.learning.summary):
-        owner = owner_of(train, experiment.seed + number)
         rng = np.random.default_rng([experiment.seed, number, _SHIFTING])
         curvature = study.geometry.curvature
         shifts = Shifts.draw(len(study.clients), experiment.site_shift, curvature, rng)
@@ -120,6 +125,9 @@ def run_trial(
     seconds |= learning
     report(number, "scoring")
     trial = _measured(federation, tests, test, seconds)
+    if encoder is not None:
+        # so that the model can be asked about cells
+        trial.model.encoder_, trial.model.encoder_file_ = encoder.hash, encoder.to_bytes()
     if wanted := experiment.scored:
         with stage("baselines"):
             found = _baselines(study, dealt, federation, tests, wanted)
@@ -162,7 +170,7 @@ def _measured(
         points_sent=sum(map(len, hulls)),
         points_total=sum(held.points_held for held in in_sum),
         points_guarded=sum(line.guarded for held in in_sum for line in held.lines),
-        smallest_group=outcome.fewest_cells(in_sum),
+        smallest_group=min([outcome.fewest_cells(in_sum), *_judged_by(federation)]),
         cells_exposed=sum(held.cells_exposed for held in in_sum),
         classes_withheld=sum(len(held.withheld) for held in in_sum),
         max_hull=max(map(len, hulls), default=0),
@@ -180,6 +188,13 @@ def _measured(
         names=federation.names,
         seconds=seconds,
     )  # fmt: skip
+
+
+def _judged_by(federation: Federation) -> list[int]:
+    """The fewest cells behind what each site that has judged candidates says of them."""
+    tallies = [site.tally for site in federation.session.sites.values()]
+    rows = [tally.smallest_row for tally in tallies if tally is not None]
+    return [row for row in rows if row is not None]
 
 
 def _baselines(

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
+import msgspec
+
+from fedhull.errors import InvalidInput
 from fedhull.progress import Progress, Report, ignore
 from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.drive import PROPOSE, PUBLISH, Engine, Metered, drive
@@ -34,6 +37,27 @@ class Proposal:
     layout: Layout
 
 
+class Votes(msgspec.Struct, frozen=True):
+    """The sum of what all `judges` say to a proposal; None if some of them, the `silent` ones, did
+    not answer."""
+
+    judged: list[list[int]] | None
+    judges: list[str]
+    silent: list[str] = []
+
+    def to_bytes(self) -> bytes:
+        """For a private file."""
+        return msgspec.msgpack.encode(self)
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> "Votes":
+        """The inverse of `to_bytes`."""
+        try:
+            return msgspec.msgpack.decode(raw, type=cls)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            raise InvalidInput("what was kept of the ballot is damaged") from None
+
+
 @dataclass
 class Record:
     """What a run has cost, and who did not stay: {site: why}."""
@@ -57,9 +81,8 @@ class Coordinator(ABC):
     def take(self, opened: Any, seconds: float) -> Publication | Proposal:
         """Make something of an opened sum, which took so many seconds."""
 
-    def choose(self, judged: list[list[int]] | None) -> Publication:
-        """What is published after a proposal, given the sum of what all who were asked say to it;
-        None if one of them did not answer."""
+    def choose(self, votes: "Votes") -> Publication:
+        """What is published after a proposal."""
         raise NotImplementedError
 
     def kept(self, opened: Any) -> bytes | None:
@@ -84,7 +107,7 @@ class Coordinator(ABC):
 OpenSession = Callable[..., ServerSession]
 # Writes what the coordinator keeps for itself: a name, and the content.
 Keep = Callable[[str, bytes], None]
-SUM, PUBLICATION = "sum.bin", "publication.bin"
+SUM, VOTES, PUBLICATION = "sum.bin", "votes.bin", "publication.bin"
 
 
 def keep_nothing(name: str, content: bytes) -> None:
@@ -105,8 +128,8 @@ def run_study(
     A site that does not answer a step in `timeout` seconds is left out of the sum and of all later
     ones; too few of them end the study with BelowThreshold. `identity` signs what the coordinator
     says, if the study names its key. `open_session` makes the sessions, for engines that go on with
-    one that was begun earlier. `keep` is given the decoded sum before anything is made of it, and
-    what is published before it is sent.
+    one that was begun earlier. `keep` is given the decoded sum before anything is made of it, the
+    sites' votes, if there is a ballot, and what is published before it is sent.
     """
     study = coordinator.study
     metered = Metered(engine)
@@ -123,7 +146,10 @@ def run_study(
         if isinstance(publication, Proposal):
             outgoing = session.propose(publication.content, publication.layout)
             replies, _ = metered.step(PROPOSE, outgoing, timeout)
-            publication = coordinator.choose(session.answers(replies))
+            votes = Votes(session.answers(replies), session.evaluators, session.silent)
+            if votes.judged is not None:
+                keep(VOTES, votes.to_bytes())
+            publication = coordinator.choose(votes)
         outgoing = session.publish(publication.content, COUNTS if publication.ask else None)
         keep(PUBLICATION, next(iter(outgoing.values())))
         replies, lost = metered.step(PUBLISH, outgoing, timeout)

@@ -1,6 +1,5 @@
 """Studies of unnamed sites, for plans and rehearsals, from settings that are given by name."""
 
-from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -10,6 +9,7 @@ from fedhull.disc.points import check_count
 from fedhull.errors import InvalidInput
 from fedhull.study.promise import most_bins_for
 from fedhull.study.study import MOST_BINS, Classes, Disclosure, Geometry, Labels, Learning, Study
+from fedhull.text import did_you_mean
 
 # What `simulate`, `plan` and the command line call the settings of a study: table and key.
 SETTINGS: dict[str, tuple[str, str]] = {
@@ -24,6 +24,8 @@ SETTINGS: dict[str, tuple[str, str]] = {
     "grouping": ("learning", "grouping"),
     "guard": ("learning", "guard"),
     "strength": ("learning", "strength"),
+    "holdout": ("learning", "holdout"),
+    "ballot": ("learning", "ballot"),
     "min_cells": ("disclosure", "min_cells"),
 }
 _TABLES: dict[str, type] = {
@@ -89,9 +91,9 @@ def settings_of(study: Study) -> dict[str, Any]:
 def check_setting(name: str, known: tuple[str, ...] = tuple(SETTINGS)) -> str:
     """The name, if a setting has it."""
     if name not in known:
-        near = get_close_matches(name, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InvalidInput(f"there is no setting {name!r}, only {', '.join(known)}{hint}")
+        raise InvalidInput(
+            f"there is no setting {name!r}, only {', '.join(known)}{did_you_mean(name, known)}"
+        )
     return name
 
 

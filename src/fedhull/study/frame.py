@@ -3,12 +3,14 @@ places with the encoder whose hash stands in the study."""
 
 import hashlib
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from fedhull.data.files import check_data, load_file
+from fedhull.data.files import check_data, load_file, read_column
 from fedhull.data.h5ad import open_h5ad
 from fedhull.embed.annotated import KEY, cells_of, column_of, made_by
+from fedhull.embed.cells import Cells
 from fedhull.embed.embedder import CellEmbedder, Embedder, embedder_from_bytes
 from fedhull.errors import InvalidInput
 from fedhull.study.study import Study
@@ -16,9 +18,9 @@ from fedhull.study.study import Study
 
 def read_encoder(study: Study, content: bytes | None) -> CellEmbedder | None:
     """The study's encoder, if it has one and this is the content of its file."""
-    if study.encoder_hash is None:
+    if study.attached is None:
         return None
-    encoder = named_encoder(content, study.encoder_hash, "the study's encoder")
+    encoder = named_encoder(content, study.attached, "the study's encoder")
     if not isinstance(encoder, CellEmbedder):
         raise InvalidInput(f"a study's encoder must place cells, not a {encoder.method}")
     if encoder.curvature != study.geometry.curvature:
@@ -40,13 +42,21 @@ def named_encoder(content: bytes | None, sha256: str, what: str) -> Embedder:
     return embedder_from_bytes(content, what)
 
 
+class Placed(NamedTuple):
+    """Points (n, 2), their labels (n,), and what their owner is told of how they were read."""
+
+    points: np.ndarray
+    labels: np.ndarray
+    notes: list[str]
+
+
 def load_points(
     encoder: CellEmbedder | None,
     data: str,
     label: str,
     layer: str | None = None,
     without: str | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> Placed:
     """A site's points and labels: as they are in the file, the column `without` apart, or its cells
     placed by the encoder.
 
@@ -55,28 +65,53 @@ def load_points(
     if encoder is None:
         if layer is not None:
             raise InvalidInput("--layer is for studies with an encoder; this one takes points")
-        return load_file(data, label, without=without)
-    points, labels = _placed(encoder, data, label, layer)
+        return Placed(*load_file(data, label, without=without), _own_frame(data))
+    points, labels, notes = _placed(encoder, data, label, layer)
     if labels is None:
-        raise InvalidInput(f"{data} has no column {label!r}; name yours with --label")
-    return check_data(points, labels, data)
+        # says which columns there are
+        labels = read_column(data, label)
+    return Placed(*check_data(points, labels, data), notes)
 
 
-def place_points(encoder: CellEmbedder, data: str, label: str) -> np.ndarray:
-    """The points of a file's cells, whose labels, if there are any, are left out."""
-    points = _placed(encoder, data, label, None)[0]
-    return check_data(points, np.zeros(len(points)), data)[0]
+def _own_frame(data: str) -> list[str]:
+    """What is to be known of points that the site has placed itself."""
+    if Path(data).suffix != ".h5ad":
+        return []
+    adata = open_h5ad(data, backed=True)
+    adata.file.close()
+    by = made_by(adata)
+    said = f"the encoder {by} (SHA-256)" if by else "an encoder that the file does not name"
+    return [
+        f"Your points, obsm['{KEY}'], come from {said}. The study names none: ask the coordinator "
+        f"whether all sites have used the same."
+    ]
 
 
 def _placed(
     encoder: CellEmbedder, data: str, label: str, layer: str | None
-) -> tuple[np.ndarray, np.ndarray | None]:
+) -> tuple[np.ndarray, np.ndarray | None, list[str]]:
     if Path(data).suffix != ".h5ad":
         from fedhull.data.raw import load_cells  # slow to import, and few need it
 
+        if layer is not None:
+            raise InvalidInput(f"--layer is for .h5ad files, not for {data}")
         cells, labels = load_cells(data, label)
-        return encoder.transform(cells), labels
+        return encoder.transform(cells), labels, _lacking(encoder, cells)
     adata = open_h5ad(data)
-    known = layer is None and KEY in adata.obsm and made_by(adata) == encoder.hash
-    points = adata.obsm[KEY] if known else encoder.transform(cells_of(adata, layer))
-    return points, column_of(adata, label) if label in adata.obs else None
+    labels = column_of(adata, label) if label in adata.obs else None
+    if layer is None and KEY in adata.obsm and made_by(adata) == encoder.hash:
+        return adata.obsm[KEY], labels, []
+    cells = cells_of(adata, layer)
+    return encoder.transform(cells), labels, _lacking(encoder, cells)
+
+
+def _lacking(encoder: CellEmbedder, cells: Cells) -> list[str]:
+    """What is said of genes that the encoder knows and the cells do not have."""
+    missing = encoder.preparation.missing(cells)
+    if not missing:
+        return []
+    first = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+    return [
+        f"Your data lack {len(missing):,} of the encoder's {len(encoder.preparation.genes):,} "
+        f"genes ({first}): they count as not expressed, and your cells may lie elsewhere for it."
+    ]

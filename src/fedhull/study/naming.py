@@ -12,7 +12,6 @@ them may lie there. Such cells are never used for testing, since nobody knows wh
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy as np
 
 from fedhull.disk import read_text
 from fedhull.errors import InvalidInput
-from fedhull.text import shortened
+from fedhull.text import did_you_mean, shortened
 
 
 def read_map(path: str | Path) -> dict[str, list[str]]:
@@ -78,6 +77,5 @@ def agreed_labels(
 
 
 def _unknown(name: str, agreed: Sequence[str]) -> str:
-    near = get_close_matches(name, agreed, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else f": {', '.join(agreed)}"
+    hint = did_you_mean(name, agreed) or f": {', '.join(agreed)}"
     return f"{shortened(name)}, which is none of the names that the study has agreed on{hint}"

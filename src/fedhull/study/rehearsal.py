@@ -10,8 +10,8 @@ from fedhull.progress import Report, ignore
 from fedhull.protocol.keys import Identity
 from fedhull.protocol.memory import MemoryEngine
 from fedhull.study.coordinator import run_study
-from fedhull.study.study import AnyStudy
-from fedhull.study.task import Holdings, task_of
+from fedhull.study.kinds import AnyStudy, task_of
+from fedhull.study.task import Holdings
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,14 +29,14 @@ class Rehearsal:
 def rehearse(
     study: AnyStudy,
     holdings: Mapping[str, Holdings],
-    encoder: bytes | None = None,
+    attached: bytes | None = None,
     vanish: Mapping[str, Sequence[str]] | None = None,
     report: Report = ignore,
 ) -> Rehearsal:
     """Run a study over {site: what it holds}, every message included.
 
     The sites and the coordinator get fresh keys; what the study says about either is replaced.
-    `encoder` is the content of the encoder file that the study names, if it names one. `vanish`
+    `attached` is the content of the file that the study names, if it names one. `vanish`
     says who disappears just before the message of which step.
     """
     identities = {site: Identity.generate() for site in holdings}
@@ -46,7 +46,7 @@ def rehearse(
         coordinator=coordinator.public,
         clients={site: identity.public for site, identity in identities.items()},
     )
-    task = task_of(study, encoder)
+    task = task_of(study, attached)
     sites = {site: task.site(site, identities[site], held) for site, held in holdings.items()}
     engine = MemoryEngine(sites.values(), vanish)
     return Rehearsal(

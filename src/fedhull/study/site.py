@@ -3,13 +3,14 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
-from fedhull.errors import OutOfTurn
+from fedhull.errors import BadMessage, OutOfTurn
 from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.client import ClientSession, ClientState
 from fedhull.protocol.keys import Identity, Randomness
 from fedhull.protocol.layout import Layout, Vector
 from fedhull.protocol.summation import Contribution
 from fedhull.study.counts import COUNTS
+from fedhull.study.stamp import Stamp
 
 
 class Site(ABC):
@@ -17,13 +18,10 @@ class Site(ABC):
 
     A kind of study says what the site contributes to the next sum, and what it makes of what is
     published after it. `sums_done` of `n_sums` are over. Whatever the server proposes or publishes,
-    the site's reply looks the same; `complaint` is what the site itself has found wrong with it. A
-    site that could not use what was published takes no further part, or, if that alone would say
-    something about it, goes on and spoils the next sum.
+    the site's reply looks the same; `veto` is what the site itself has found wrong with a proposal,
+    `complaint` with what was published. A site that could not use what was published takes no
+    further part, or, if that alone would say something about it, goes on and spoils the next sum.
     """
-
-    # in which numbers the site judges proposals; none in studies without a ballot
-    ballot = Layout(())
 
     def __init__(
         self,
@@ -39,6 +37,7 @@ class Site(ABC):
         self.n_sums = n_sums
         self.sums_done = sums_done
         self.complaint: Exception | None = None
+        self.veto: Exception | None = None
         self._identity = identity
         self._randomness = randomness or Randomness()
         self.session = self._next_session()
@@ -59,17 +58,22 @@ class Site(ABC):
         """
 
     @abstractmethod
-    def files(self) -> dict[str, bytes]:
-        """What the site has at the end, {name of a file: its content}."""
+    def files(self, stamp: Stamp | None = None) -> dict[str, bytes]:
+        """What the site has at the end, {name of a file: its content}; models bear the stamp."""
 
     @abstractmethod
     def result(self) -> dict[str, Any]:
         """The same in plain numbers and words."""
 
+    def ballot_layout(self, proposed: bytes) -> Layout:
+        """In which numbers sites judge what is proposed: the same for all who are shown the same,
+        whatever they make of it. None, where nothing is to be judged."""
+        return Layout(())
+
     def judge(self, proposed: bytes) -> Vector:
-        """What the site says to proposals, laid out as `ballot`; BadMessage if they are of no
+        """What the site says to a proposal, laid out as `ballot_layout`; BadMessage if it is of no
         use."""
-        return self.ballot.zeros()
+        raise BadMessage("the server asks for a judgement that the study does not provide for")
 
     @property
     def checkpoint(self) -> bytes | None:
@@ -108,13 +112,13 @@ class Site(ABC):
         return reply
 
     def _judge(self, session: ClientSession) -> bytes | None:
-        numbers = None
+        numbers, shown = None, session.shown or b""
         try:
-            numbers = self.judge(session.shown or b"")
+            numbers = self.judge(shown)
         except Exception as problem:
             # whatever it is, the server must not hear of it
-            self.complaint = problem
-        return session.answer(self.ballot, numbers)
+            self.veto = problem
+        return session.answer(self.ballot_layout(shown), numbers)
 
     def _take(self, session: ClientSession) -> bytes | None:
         counts = None

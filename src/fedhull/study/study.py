@@ -5,18 +5,17 @@ Whatever can be chosen has its name, its rule and its default here and nowhere e
 """
 
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 
 from fedhull.codes.coding import Coding, check_code_name, choose_coding
-from fedhull.codes.mean import MOST_SITES
 from fedhull.disc.quantize import Quantizer
 from fedhull.errors import InvalidInput
 from fedhull.learn.classifiers import CLASSIFIERS
 from fedhull.learn.grouping import GROUPINGS
 from fedhull.learn.guard import Guard
-from fedhull.protocol.agreement import Agreement, Cohort, Part, parse_toml
+from fedhull.protocol.agreement import Agreement, Cohort, Part
 from fedhull.study.promise import check_disc, check_names, check_promise, check_texts
 from fedhull.study.summaries import HULLS, SUMMARIES
 
@@ -31,6 +30,16 @@ Positive = Annotated[float, msgspec.Meta(gt=0, le=1.7976931348623157e308)]
 MOST_BINS = 1_000_000
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Seed = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
+
+
+class Attachment(NamedTuple):
+    """A file that every kit has beside the study, which names it by its SHA-256: the table and key
+    where that stands, what the file is called in a kit, and how to pass it on."""
+
+    table: str
+    key: str
+    file: str
+    words: str
 
 
 class Embedding(Part, frozen=True, kw_only=True):
@@ -113,6 +122,8 @@ class Learning(Part, frozen=True, kw_only=True):
     `method` learns, with the `strength` λ of the paper's SVMs; or moments of so many `features`.
     So many times sites `align` themselves to the centres of all classes before that; −1 stands for
     twice with moments and never with hulls, which then take one sum, as in the paper.
+    Of every class, sites hold the share `holdout` of their cells out, if that makes 20 cells or
+    more at a site, and with a `ballot` judge candidates on them before a model is published.
     `classes` is the number of classes over all sites; with 0 it is found. `summary`, `method`,
     `grouping` and `guard` are names of registered parts; except for the first, a rehearsal may be
     given the parts themselves.
@@ -127,6 +138,7 @@ class Learning(Part, frozen=True, kw_only=True):
     guard: Any = "edit+trim:0.1+group"
     strength: Positive = 0.1
     holdout: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.15
+    ballot: bool = True
     seed: Seed = 0
 
     def __post_init__(self) -> None:
@@ -140,8 +152,9 @@ class Learning(Part, frozen=True, kw_only=True):
 class Study(Agreement, frozen=True, kw_only=True, dict=True):
     """A study that learns a classifier from what sites send of their classes."""
 
-    encoder_key: ClassVar[tuple[str, str]] = ("embedding", "encoder")
-    encoder_file: ClassVar[str] = "encoder.npz"
+    attachment: ClassVar[Attachment] = Attachment(
+        "embedding", "encoder", "encoder.npz", "its encoder's file: --encoder FILE"
+    )
 
     geometry: Geometry = Geometry()
     labels: Labels
@@ -157,7 +170,7 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
         check_promise(self)
 
     @property
-    def encoder_hash(self) -> str | None:
+    def attached(self) -> str | None:
         """The SHA-256 of the encoder that sites place their cells with, if there is one."""
         return None if self.embedding is None else self.embedding.encoder
 
@@ -239,59 +252,6 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
     def sums_for(self, corners: int) -> int:
         """How many power sums determine, and check, hulls with so many corners in all."""
         return self.coding.length(corners, self.protocol.spare_sums)
-
-
-class Encoder(Part, frozen=True, kw_only=True):
-    """Which encoder is trained, and for how long.
-
-    `start` is the SHA-256 of the encoder file that everybody begins with; `epochs` are passes of
-    each site over its own cells in each of the `rounds`.
-    """
-
-    start: Sha256
-    rounds: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 20
-    epochs: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1
-    seed: Seed = 0
-
-
-class EncoderStudy(Agreement, frozen=True, kw_only=True, dict=True):
-    """A study that trains an encoder by federated averaging, one sum for each round."""
-
-    encoder_key: ClassVar[tuple[str, str]] = ("encoder", "start")
-    encoder_file: ClassVar[str] = "start.npz"
-
-    encoder: Encoder
-
-    def __post_init__(self) -> None:
-        if len(self.clients) > MOST_SITES:
-            raise InvalidInput(
-                f"an encoder study has at most {MOST_SITES:,} clients, got {len(self.clients):,}"
-            )
-        super().__post_init__()
-        check_texts(self)
-
-    @property
-    def encoder_hash(self) -> str:
-        """The SHA-256 of the encoder that everybody starts from."""
-        return self.encoder.start
-
-
-AnyStudy = Study | EncoderStudy
-
-
-def kind_of(content: dict[str, Any]) -> type[AnyStudy]:
-    """Which kind of study the tables of a TOML file describe: one with an [encoder] trains one."""
-    return EncoderStudy if "encoder" in content else Study
-
-
-def study_from_plain(content: dict[str, Any]) -> AnyStudy:
-    """The study in the tables of a TOML file."""
-    return kind_of(content).from_plain(content)
-
-
-def study_from_toml(text: str) -> AnyStudy:
-    """The study, of whichever kind, in a TOML file."""
-    return study_from_plain(parse_toml(text))
 
 
 def announced_corners(n_corners: int) -> int:

@@ -2,7 +2,7 @@
 
 A `Task` says what a site takes into the study and in which words it is asked, and makes the two
 sides that a session needs: a `Site` and a `Coordinator`. Both go through the sums of the study in
-the same order, be it one sum of hulls or the rounds of an encoder. Nothing outside `task_of` asks
+the same order, be it one sum of hulls or the rounds of an encoder. Nothing outside `kinds` asks
 which kind of study it has.
 """
 
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fedhull.errors import InvalidInput
-from fedhull.protocol.agreement import Agreement
+from fedhull.protocol.agreement import Agreement, about_words, collusion_words
+from fedhull.protocol.drive import PROPOSE, PUBLISH, STEPS
 from fedhull.protocol.keys import Identity, Randomness
 from fedhull.study.coordinator import Coordinator
+from fedhull.study.plan import Plan
 from fedhull.study.site import Site
-from fedhull.study.study import AnyStudy, EncoderStudy
-from fedhull.study.summaries import SUMMARIES
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,24 @@ class Task(ABC):
     """What a kind of study asks of its participants."""
 
     study: Agreement
-    # what comes of it, and whether a site's data must have a column of classes
+    # what people call it, what comes of it, and whether a site's data must have a column of classes
+    kind = "Study"
     product: str
     needs_labels: bool
     # the settings of [learning] that can be chosen again when the sum is there
     choices: tuple[str, ...] = ()
+    # whether sites are asked to judge something before the last publication
+    ballot = False
 
     @property
     @abstractmethod
     def sums(self) -> int:
         """How many sums the study has, each with all steps of a session."""
+
+    def steps_of(self, number: int) -> tuple[str, ...]:
+        """The steps of a sum, from 1, under the names by which engines and logs know them."""
+        proposed = self.ballot and number == self.sums
+        return (*STEPS[:-1], PROPOSE, PUBLISH) if proposed else tuple(STEPS)
 
     @abstractmethod
     def read(self, source: Source) -> Holdings:
@@ -68,9 +76,25 @@ class Task(ABC):
     def holdings_from_bytes(self, raw: bytes) -> Holdings:
         """The inverse of the holdings' `to_bytes`."""
 
-    @abstractmethod
     def explain(self, name: str, holdings: Any) -> list[str]:
         """What a person at the site is told before anything leaves, paragraph by paragraph."""
+        study = self.study
+        return [
+            f"{self.kind} '{study.name}', hash {study.hash.hex()}, coordinated by the holder of "
+            f"key {study.coordinator or 'none'}; you are {name}, one of {len(study.clients)} "
+            f"sites.",
+            *about_words(study),
+            *self.what_leaves(holdings),
+            collusion_words(study),
+        ]
+
+    @abstractmethod
+    def what_leaves(self, holdings: Any) -> list[str]:
+        """What the site holds, what of it would leave, and what may be read from that."""
+
+    def doubts(self, holdings: Any) -> list[str]:
+        """What a site may send, or not send, but should know before it does."""
+        return []
 
     @abstractmethod
     def site(
@@ -96,21 +120,17 @@ class Task(ABC):
         kept since its upload, `publication` the coordinator's last message. BadMessage if that is
         of no use to it."""
 
-    def learn(self, kept: bytes, **settings: Any) -> Any:
+    def plan(self, holdings: Any, corners: int) -> Plan:
+        """What the study would send, if a site holds this; with None, for any site, whose hulls, if
+        it sends any, have so many corners."""
+        raise InvalidInput(f"there are no plans for a study of an {self.product} by this method")
+
+    def learn(self, kept: bytes, votes: bytes | None = None, **settings: Any) -> Any:
         """What the coordinator has at the end if it learns once more from the sum that it has kept,
-        with other settings as far as there are `choices`."""
+        with other settings as far as there are `choices`; `votes` are what it has kept of a ballot,
+        which say nothing of what is learned with other settings."""
         raise InvalidInput(f"nothing can be learned again in a study of an {self.product}")
 
     @abstractmethod
     def summarize(self, result: Mapping[str, Any]) -> str:
         """The result of a run, a site's or the coordinator's, in a few words."""
-
-
-def task_of(study: AnyStudy, encoder: bytes | None = None) -> Task:
-    """The task of a study; `encoder` is the content of the encoder file that the study names."""
-    # what only one kind of study needs is loaded for that kind only
-    if isinstance(study, EncoderStudy):
-        from fedhull.study.encoder.task import EncoderTask
-
-        return EncoderTask.of(study, encoder)
-    return SUMMARIES[study.learning.summary].of(study, encoder)

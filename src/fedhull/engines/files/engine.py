@@ -6,15 +6,16 @@ from pathlib import Path
 
 import msgspec
 
-from fedhull.engines.files.mail import path_of, step_number, unwrap, wrap
+from fedhull.engines.files.mail import Mail, unwrap, wrap
 from fedhull.errors import FedhullError, InvalidInput, StillWaiting
 from fedhull.protocol.agreement import Agreement
-from fedhull.protocol.drive import PUBLISH, STEPS, Answers
+from fedhull.protocol.drive import PROPOSE, PUBLISH, STEPS, Answers
 from fedhull.protocol.keys import Identity
 from fedhull.protocol.server import ServerSession
 from fedhull.protocol.summation import Summation
 
 Say = Callable[[str], None]
+_GIVEN_UP = "; the ballot is then given up, and the default model published"
 
 
 class Steps(msgspec.Struct, forbid_unknown_fields=True):
@@ -43,7 +44,8 @@ class Steps(msgspec.Struct, forbid_unknown_fields=True):
     @property
     def whole(self) -> bool:
         """Whether its parts fit together."""
-        sums_begun = -(-len(self.taken) // len(STEPS))
+        # one sum may have had a step more: candidates were proposed
+        sums_begun = -(-(len(self.taken) - 1) // len(STEPS))
         return (
             len(self.taken) == len(self.failed)
             and len(self.sessions) >= sums_begun
@@ -55,22 +57,21 @@ class FilesEngine:
     """Writes requests, reads replies; a step that is not complete raises StillWaiting.
 
     `steps` holds what earlier calls have gone on with; `save` is called with it when it has grown.
-    With `go_on`, one step goes on without those who have not replied. The study has `sums` sums;
-    `late` are those who were in one of them but not in the last.
+    With `go_on`, one step goes on without those who have not replied. `late` are those who were in
+    one of several sums but not in the last.
     """
 
     def __init__(
         self,
-        mail: Path,
+        mail: Mail,
         steps: Steps | None = None,
         save: Callable[[Steps], None] = lambda steps: None,
         go_on: bool = False,
         say: Say = lambda sentence: None,
-        sums: int = 1,
     ):
         self._mail, self._steps = mail, steps or Steps()
         self._save, self._go_on, self._say = save, go_on, say
-        self._position, self._sums = 0, sums
+        self._position = 0
         self.late: set[str] = set()
         self._told: set[str] = set()
         self.session: ServerSession | None = None
@@ -98,7 +99,7 @@ class FilesEngine:
         if position < len(self._steps.taken):
             return self._steps.taken[position], self._steps.failed[position]
         for name, message in messages.items():
-            wrap(path_of(self._mail, name, kind, "request", number), message)
+            wrap(self._mail.path(name, kind, "request", number), message)
         replies: dict[str, bytes] = {}
         failures: dict[str, str] = {}
         for name in messages:
@@ -116,13 +117,14 @@ class FilesEngine:
         if failures and not (self._go_on and enough):
             raise StillWaiting(
                 f"step '{kind}' ({self._where(kind, number)}) has {len(replies)} of "
-                f"{len(replies) + len(failures)} replies; carry the requests in {self._mail} to "
-                f"the sites and their replies back, then run this again. Missing: "
-                f"{', '.join(sorted(failures))} (--go-on goes on without them, if at least "
-                f"{threshold} have replied)"
+                f"{len(replies) + len(failures)} replies; carry the requests in "
+                f"{self._mail.folder} to the sites and their replies back, then run this again. "
+                f"Missing: {', '.join(sorted(failures))} (--go-on goes on without them, if at "
+                f"least {threshold} have replied{_GIVEN_UP if kind == PROPOSE else ''})"
             )
         if failures:
-            self._say(f"{kind}: going on without {', '.join(sorted(failures))}")
+            lost = _GIVEN_UP if kind == PROPOSE else ""
+            self._say(f"{kind}: going on without {', '.join(sorted(failures))}{lost}")
         self._steps.taken.append(replies)
         self._steps.failed.append(failures)
         self._save(self._steps)
@@ -130,11 +132,12 @@ class FilesEngine:
         return replies, failures
 
     def _where(self, kind: str, number: int) -> str:
-        step = f"{step_number(kind, number)} of {self._sums * len(STEPS)}"
-        return step if self._sums == 1 else f"{step}, sum {number} of {self._sums}"
+        mail = self._mail
+        step = f"{mail.step_number(kind, number)} of {mail.total}"
+        return step if mail.sums == 1 else f"{step}, sum {number} of {mail.sums}"
 
     def _read(self, session: ServerSession, name: str, kind: str) -> bytes:
-        path = path_of(self._mail, name, kind, "reply", session.number)
+        path = self._mail.path(name, kind, "reply", session.number)
         if not path.is_file():
             raise StillWaiting("no reply yet")
         raw = unwrap(path)

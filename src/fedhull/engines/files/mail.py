@@ -3,9 +3,12 @@
     mail/SITE/1-advertise.request      from the coordinator, for SITE
     mail/SITE/1-advertise.reply        from SITE
     …
-    mail/SITE/7-publish.request        what has come of it
-    mail/SITE/8-advertise.request      in studies with a second sum, which has the same steps
+    mail/SITE/7-propose.request        candidates to judge, in studies with a ballot
+    mail/SITE/8-publish.request        what has come of it
     …
+
+A study of several sums goes through the same steps for each, in one numbering; candidates are
+proposed after the last sum only.
 
 Every file names its length and hash, so that one that is half copied is seen to be; requests are
 signed by the coordinator, replies by the site. Nothing in the folder is ever changed: a file that
@@ -13,23 +16,47 @@ arrives twice is the same file, one that arrives late is not read any more.
 """
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 
 from fedhull.disk import read_bytes, write_bytes
 from fedhull.errors import InvalidInput
 from fedhull.protocol.drive import STEPS
+from fedhull.study.task import Task
 
 _MAGIC = b"fedhull file 1\n"
 
 
-def step_number(kind: str, number: int = 1) -> int:
-    """Steps are counted through all sums of a study; this one is of sum `number`, from 1."""
-    return (number - 1) * len(STEPS) + STEPS.index(kind) + 1
+@dataclass(frozen=True)
+class Mail:
+    """A folder, and the steps of each sum of the study whose messages lie there."""
 
+    folder: Path
+    steps: tuple[tuple[str, ...], ...] = (tuple(STEPS),)
 
-def path_of(mail: Path, name: str, kind: str, what: str, number: int = 1) -> Path:
-    """Where the request or the reply of a step of sum `number` lies."""
-    return mail / name / f"{step_number(kind, number)}-{kind}.{what}"
+    @classmethod
+    def of(cls, folder: Path, task: Task) -> "Mail":
+        """The mail of a study with this task."""
+        return cls(folder, tuple(task.steps_of(number) for number in range(1, task.sums + 1)))
+
+    @property
+    def sums(self) -> int:
+        """How many sums the study has."""
+        return len(self.steps)
+
+    @property
+    def total(self) -> int:
+        """How many steps all sums have together."""
+        return sum(map(len, self.steps))
+
+    def step_number(self, kind: str, number: int) -> int:
+        """Steps are counted through all sums of a study; this one is of sum `number`, from 1."""
+        before = sum(map(len, self.steps[: number - 1]))
+        return before + self.steps[number - 1].index(kind) + 1
+
+    def path(self, name: str, kind: str, what: str, number: int = 1) -> Path:
+        """Where the request or the reply of a step of sum `number` lies."""
+        return self.folder / name / f"{self.step_number(kind, number)}-{kind}.{what}"
 
 
 def wrap(path: Path, message: bytes) -> None:

@@ -4,12 +4,23 @@ import hashlib
 import shutil
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from fedhull.disk import read_bytes, read_text, write_bytes
 from fedhull.engines.base import Options, Runner, Say
+from fedhull.engines.certificates import VALID_DAYS
+from fedhull.engines.connection import Contact
 from fedhull.engines.files.engine import FilesEngine, Steps
-from fedhull.engines.files.mail import path_of, unwrap, wrap
-from fedhull.errors import BadMessage, InvalidInput, ProtocolError, StillWaiting
+from fedhull.engines.files.mail import Mail, unwrap, wrap
+from fedhull.engines.files.turn import turn_of_coordinator, turn_of_site
+from fedhull.engines.turn import Turn
+from fedhull.errors import (
+    BadMessage,
+    InvalidInput,
+    ProtocolError,
+    ServerUnreachable,
+    StillWaiting,
+)
 from fedhull.kits.audit import AuditLog
 from fedhull.kits.consent import CONSENT, HOLDINGS, RECEIPT
 from fedhull.kits.fetch import take_late
@@ -17,7 +28,7 @@ from fedhull.kits.journal import JOURNAL, Journal
 from fedhull.kits.kit import AUDIT, RESULTS, Kit
 from fedhull.kits.participant import SiteRun, coordinate
 from fedhull.kits.provision import Kits
-from fedhull.kits.results import RESULT, read_objection
+from fedhull.kits.results import RESULT, STATUS, read_objection
 from fedhull.progress import ignore
 from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.drive import PUBLISH, STEPS
@@ -45,8 +56,28 @@ class FilesRunner(Runner):
                 f"steps each, and somebody would have to carry all of them; use the engine nvflare"
             )
 
-    def provision(self, kits: Kits, host: str, port: int) -> None:
-        """Kits need nothing more."""
+    def turn(self, kit: Kit, options: Options) -> Turn | None:
+        """By the messages in the mail folder."""
+        if (kit.folder / RESULTS / RUN / STATUS).exists():
+            return None
+        mail = _mail_of(kit, options)
+        if kit.name is None:
+            return turn_of_coordinator(mail, list(kit.study.clients))
+        return turn_of_site(mail, kit.name)
+
+    def ping(self, kit: Kit, options: Options) -> Contact:
+        """Write a file where the site's replies will lie, and read it."""
+        assert kit.name is not None
+        mail = _mail_of(kit, options).folder
+        contact = Contact(str(mail))
+        contact.timed(
+            lambda: _try_out(mail, kit.name or "", made=options.mail is None),
+            lambda _: f"files: {mail} can be read and written",
+        )
+        return contact
+
+    def provision(self, kits: Kits, host: str, port: int, days: int = VALID_DAYS) -> None:
+        """Kits need nothing more, and have no certificates."""
         self.check(kits.task)
 
     def serve(self, kit: Kit, options: Options, say: Say) -> Path:
@@ -56,7 +87,7 @@ class FilesRunner(Runner):
         if options.again:
             self.start_again(kit)
             for name in kit.study.clients:
-                shutil.rmtree(mail / name, ignore_errors=True)
+                shutil.rmtree(mail.folder / name, ignore_errors=True)
         results = kit.results(RUN)
         path = results / _SERVER_JOURNAL
         steps = Steps.from_bytes(read_bytes(path), path) if path.exists() else None
@@ -64,9 +95,11 @@ class FilesRunner(Runner):
         def save(grown: Steps) -> None:
             write_bytes(path, grown.to_bytes(), mode=0o600)
 
-        engine = FilesEngine(mail, steps, save, options.go_on, say, kit.task.sums)
+        engine = FilesEngine(mail, steps, save, options.go_on, say)
         coordinate(kit, RUN, engine, 0.0, ignore, engine.open_session)
         _publish_to_late(kit, engine.late, mail, results)
+        last = mail.path("SITE", PUBLISH, "request", mail.sums)
+        say(f"Carry {last} to each SITE: it holds the {kit.task.product}.")
         return results
 
     def join(self, kit: Kit, options: Options, say: Say) -> Path:
@@ -94,15 +127,13 @@ class FilesRunner(Runner):
             site.prepare()  # a site that was stopped between two sums goes on to the next
         while True:
             kind, number = _next_step(kit, mail, journal)
-            reply, error = site.answer(
-                kind, unwrap(path_of(mail, kit.name, kind, "request", number))
-            )
+            reply, error = site.answer(kind, unwrap(mail.path(kit.name, kind, "request", number)))
             if site.over:
                 path.unlink(missing_ok=True)
             if error is not None:
                 return results
             if reply is not None:
-                answer = path_of(mail, kit.name, kind, "reply", number)
+                answer = mail.path(kit.name, kind, "reply", number)
                 wrap(answer, reply)
                 say(f"{kind}: wrote {len(reply):,} bytes to {answer}")
             if kind != PUBLISH:
@@ -118,7 +149,7 @@ class FilesRunner(Runner):
     def fetch(self, kit: Kit, options: Options, say: Say) -> bytes:
         """The request of the last step, which is for all."""
         assert kit.name is not None
-        final = path_of(_mail_of(kit, options), kit.name, PUBLISH, "request", kit.task.sums)
+        final = _mail_of(kit, options).path(kit.name, PUBLISH, "request", kit.task.sums)
         if not final.is_file():
             raise StillWaiting(f"nothing has been published yet: {final} has not arrived")
         return unwrap(final)
@@ -141,19 +172,36 @@ class FilesRunner(Runner):
         """A consent waits for the request that it is for."""
 
 
-def _mail_of(kit: Kit, options: Options) -> Path:
-    return options.mail or kit.folder / "mail"
+def _mail_of(kit: Kit, options: Options) -> Mail:
+    return Mail.of(options.mail or kit.folder / "mail", kit.task)
 
 
-def _next_step(kit: Kit, mail: Path, journal: Journal) -> tuple[str, int]:
+def _try_out(mail: Path, name: str, made: bool) -> None:
+    """`made`: by fedhull itself, when it is missing."""
+    try:
+        if made:
+            mail.mkdir(exist_ok=True)
+        with TemporaryDirectory(dir=mail, prefix=f".{name}-") as folder:
+            (Path(folder) / "ping").write_bytes(b"ping")
+            (Path(folder) / "ping").read_bytes()
+        list(mail.iterdir())
+    except OSError as problem:
+        raise ServerUnreachable(
+            f"files: the folder {mail} cannot be used: {problem.strerror}; is it there, mounted, "
+            f"and writable for you? --mail names another"
+        ) from None
+
+
+def _next_step(kit: Kit, mail: Mail, journal: Journal) -> tuple[str, int]:
     """The step whose request a site answers next, and the sum that it is of; StillWaiting if there
     is none."""
     assert kit.name is not None
     position, number = len(journal.accepted), journal.published + 1
-    kind = STEPS[min(position, len(STEPS) - 1)]
-    request = path_of(mail, kit.name, kind, "request", number)
-    published = path_of(mail, kit.name, PUBLISH, "request", number)
-    if position >= STEPS.index("confirm") and _of_session(published, kit.study, journal):
+    steps = mail.steps[number - 1]
+    kind = steps[min(position, len(steps) - 1)]
+    request = mail.path(kit.name, kind, "request", number)
+    published = mail.path(kit.name, PUBLISH, "request", number)
+    if position >= steps.index("confirm") and _of_session(published, kit.study, journal):
         # the others have gone on without us; what is published is for all
         kind, request = PUBLISH, published
     if not _of_session(request, kit.study, journal):
@@ -161,12 +209,12 @@ def _next_step(kit: Kit, mail: Path, journal: Journal) -> tuple[str, int]:
     return kind, number
 
 
-def _publish_to_late(kit: Kit, late: set[str], mail: Path, results: Path) -> None:
+def _publish_to_late(kit: Kit, late: set[str], mail: Mail, results: Path) -> None:
     """What was published last, for sites that were in an earlier sum only."""
     message, log = read_bytes(results / PUBLICATION), AuditLog(results / AUDIT, kit.study.hash)
     for name in sorted(late):
         log.record("sent", PUBLISH, message, peer=name)
-        wrap(path_of(mail, name, PUBLISH, "request", kit.task.sums), message)
+        wrap(mail.path(name, PUBLISH, "request", kit.task.sums), message)
 
 
 def _of_session(request: Path, study: Agreement, journal: Journal) -> bool:
@@ -185,10 +233,10 @@ def _of_session(request: Path, study: Agreement, journal: Journal) -> bool:
     return len(sessions) == 1
 
 
-def _check_no_new_session(kit: Kit, mail: Path, results: Path) -> None:
+def _check_no_new_session(kit: Kit, mail: Mail, results: Path) -> None:
     """A finished site does not overlook that the coordinator has begun again."""
     assert kit.name is not None
-    invite = path_of(mail, kit.name, STEPS[0], "request")
+    invite = mail.path(kit.name, STEPS[0], "request")
     if invite.is_file():
         seen = read_text(results / AUDIT)
         if hashlib.sha256(unwrap(invite)).hexdigest() not in seen:

@@ -12,22 +12,22 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fedhull.disk import read_bytes, write_bytes, write_json
+from fedhull.engines.flower.address import ADDRESS, CA, CERTIFICATE
 from fedhull.errors import InvalidInput
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import AUTHORITY, SERVER, Kits
 
-CA, CERTIFICATE, KEY, ADDRESS = "ca.pem", "server.crt", "server.key", "address.txt"
-NODE_KEY, NODES = "node.key", "nodes.json"
-_VALID = timedelta(days=360)
+KEY, NODE_KEY, NODES = "server.key", "node.key", "nodes.json"
 
 
-def add_certificates(kits: Kits, host: str, port: int) -> None:
+def add_certificates(kits: Kits, host: str, port: int, days: int) -> None:
     """Give the coordinator's kit a certificate for its host and the public keys of the sites'
     nodes, each site's kit its node's key, and every kit the authority's certificate and the
-    server's address."""
+    server's address. Certificates are valid for `days`."""
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    authority = _certificate("fedhull study", authority_key, authority_key, "fedhull study", None)
-    certificate = _certificate(host, key, authority_key, "fedhull study", host)
+    issuer, until = "fedhull study", datetime.now(UTC) + timedelta(days=days)
+    authority = _certificate(issuer, authority_key, authority_key, issuer, None, until)
+    certificate = _certificate(host, key, authority_key, issuer, host, until)
     for name in (SERVER, *kits.study.clients):
         write_bytes(kits.folder / name / CA, _pem(authority))
         write_bytes(kits.folder / name / ADDRESS, f"{host}:{port}\n".encode())
@@ -63,17 +63,17 @@ def _certificate(
     signer: ec.EllipticCurvePrivateKey,
     issuer: str,
     host: str | None,
+    until: datetime,
 ) -> x509.Certificate:
     """A certificate for a host, or, without one, for the authority itself."""
-    now = datetime.now(UTC)
     builder = (
         x509.CertificateBuilder()
         .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)]))
         .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)]))
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + _VALID)
+        .not_valid_before(datetime.now(UTC) - timedelta(minutes=5))
+        .not_valid_after(until)
         .add_extension(x509.BasicConstraints(ca=host is None, path_length=None), critical=True)
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False

@@ -53,20 +53,21 @@ def find_sites(
 ) -> dict[str, int]:
     """Which node is which site, as the nodes say themselves; what they say later is signed.
 
-    Waits `wait` seconds at most for the whole roster, then goes on with enough of it.
+    Waits `wait` seconds at most for the whole roster, then goes on with enough of it. A node that
+    has not answered in time is asked again: a busy machine is slow to start its app.
     """
     found: dict[str, int] = {}
-    asked: set[int] = set()
+    answered: set[int] = set()
     deadline = monotonic() + wait
     while len(found) < len(study.clients):
-        new = set(grid.get_node_ids()) - asked
-        asked |= new
-        answers = _ask(grid, HELLO, {node: {} for node in new}, _HELLO_SECONDS)
+        waiting = set(grid.get_node_ids()) - answered
+        answers = _ask(grid, HELLO, {node: {} for node in waiting}, _HELLO_SECONDS)
+        answered |= answers.keys()
         for node, answer in answers.items():
             name = answer.get(NAME)
             if isinstance(name, str) and name in study.clients:
                 found[name] = node
-        if new:
+        if answers:
             report(sorted(found))
         if monotonic() > deadline:
             if len(found) >= study.threshold:

@@ -18,14 +18,8 @@ import msgspec
 from fedhull.disk import read_text, write_bytes
 from fedhull.engines.base import Say
 from fedhull.engines.children import start, stop
-from fedhull.engines.flower.certificates import (
-    ADDRESS,
-    CA,
-    CERTIFICATE,
-    KEY,
-    NODE_KEY,
-    read_nodes,
-)
+from fedhull.engines.flower.address import CA, CERTIFICATE, server_address
+from fedhull.engines.flower.certificates import KEY, NODE_KEY, read_nodes
 from fedhull.engines.flower.launch import FOREIGN_APP, Settings
 from fedhull.engines.following import (
     POLL_SECONDS,
@@ -57,7 +51,7 @@ def run_server(kit: Kit, wait: float, timeout: float, all_interfaces: bool, say:
             f"this machine only; --all-interfaces lets every network of this machine reach port "
             f"{port}: read what that opens in docs/deploy.md, 'Flower', first"
         )
-    log = kit.folder / "flower.log"
+    log = kit.log("flower")
     with _home() as home:
         words = {
             "host": "0.0.0.0" if all_interfaces else LOOPBACK,
@@ -101,7 +95,7 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
     host, port = server_address(kit)
     wait_for_server(host, port, wait, say)
     before = runs_of(kit)
-    log = kit.folder / "flower.log"
+    log = kit.log("flower")
     with _home() as home:
         own = _free_port()
         words = {
@@ -138,16 +132,6 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
         finally:
             # else the server would wait for a node that is gone
             stop(process, goodbye=_GOODBYE_SECONDS)
-
-
-def server_address(kit: Kit) -> tuple[str, int]:
-    """Host and port in the kit."""
-    if not (kit.folder / ADDRESS).is_file():
-        raise InvalidInput(f"{kit.folder} was not made for Flower: provision with --engine flower")
-    host, _, port = read_text(kit.folder / ADDRESS).strip().rpartition(":")
-    if not (host and port.isdecimal() and 0 < int(port) < 65536):
-        raise InvalidInput(f"{kit.folder / ADDRESS} must be HOST:PORT; ask for the kit again")
-    return host, int(port)
 
 
 def is_this_machine(host: str) -> bool:

@@ -1,8 +1,13 @@
 """Flower as an engine, for researchers; Flower itself is imported when it is used."""
 
+import ssl
 from pathlib import Path
 
 from fedhull.engines.base import Options, Runner, Say
+from fedhull.engines.certificates import VALID_DAYS, read_certificate
+from fedhull.engines.connection import Contact, reach
+from fedhull.engines.flower.address import ADDRESS, CA, CERTIFICATE, server_address
+from fedhull.errors import InvalidInput
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import Kits
 
@@ -13,11 +18,28 @@ class FlowerRunner(Runner):
     name = extra = "flower"
     module = "flwr"
 
-    def provision(self, kits: Kits, host: str, port: int) -> None:
+    def recognises(self, folder: Path) -> bool:
+        """Whether a kit names a server as Flower's do."""
+        return (folder / ADDRESS).is_file()
+
+    def certificates(self, kit: Kit) -> list[str]:
+        """The authority's, and at the coordinator the server's."""
+        return [CA, CERTIFICATE] if kit.name is None else [CA]
+
+    def ping(self, kit: Kit, options: Options) -> Contact:
+        """TLS with the server; nodes show who they are later, by signatures."""
+        host, port = server_address(kit)
+        try:
+            context = ssl.create_default_context(cafile=str(kit.folder / CA))
+        except (ssl.SSLError, OSError):
+            raise InvalidInput(f"{kit.folder / CA} cannot be used; ask for the kit again") from None
+        return reach(host, port, context, [read_certificate(kit.folder, CA)])
+
+    def provision(self, kits: Kits, host: str, port: int, days: int = VALID_DAYS) -> None:
         """TLS certificates, and the server's address."""
         from fedhull.engines.flower.certificates import add_certificates
 
-        add_certificates(kits, host, port)
+        add_certificates(kits, host, port, days)
 
     def serve(self, kit: Kit, options: Options, say: Say) -> Path:
         """A SuperLink."""

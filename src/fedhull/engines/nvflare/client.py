@@ -6,21 +6,20 @@ import subprocess
 from pathlib import Path
 
 from fedhull.engines.base import Say
+from fedhull.engines.certificates import read_certificate
 from fedhull.engines.children import stop
+from fedhull.engines.connection import Contact, reach
 from fedhull.engines.following import answers, follow_site, runs_of, wait_for_server
 from fedhull.engines.nvflare.launch import start
-from fedhull.engines.nvflare.workspace import (
-    SITE_KEYS,
-    SITE_START,
-    address_in,
-    fresh_workspace,
-    site_configuration,
-)
-from fedhull.errors import BadIdentity, EngineFailure
+from fedhull.engines.nvflare.layout import SITE_CERTIFICATES, SITE_KEYS, SITE_START, address_in
+from fedhull.engines.nvflare.workspace import fresh_workspace, site_configuration
+from fedhull.errors import BadIdentity, EngineFailure, InvalidInput
 from fedhull.kits.kit import Kit
 from fedhull.kits.results import read_status
 
 _CONNECT_SECONDS = 5.0
+# of a server's name in FLARE's certificates
+_LONGEST_NAME = 63
 _JOB_END_SECONDS, _SESSION_END_SECONDS = 10.0, 3600.0
 
 
@@ -34,7 +33,7 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
     wait_for_server(host, port, wait, say)
     shake_hands(kit, host, port)
     before = runs_of(kit)
-    log = kit.folder / "flare.log"
+    log = kit.log("flare")
     seen = log.stat().st_size if log.exists() else 0
     configuration = site_configuration(kit.name, host, port)
     with fresh_workspace(kit.folder, configuration, SITE_KEYS) as workspace:
@@ -81,14 +80,10 @@ def _take_part(
 def shake_hands(kit: Kit, host: str, port: int) -> None:
     """Whether the server's certificate and this kit's come from the same authority: FLARE itself
     would only try again and again."""
-    startup = kit.folder / "startup"
-    context = ssl.create_default_context(cafile=str(startup / "rootCA.pem"))
-    context.check_hostname = False  # FLARE's certificates name the server, not its addresses
-    context.load_cert_chain(startup / "client.crt", startup / "client.key")
     try:
         with (
             socket.create_connection((host, port), _CONNECT_SECONDS) as plain,
-            context.wrap_socket(plain) as secure,
+            _context(kit).wrap_socket(plain) as secure,
         ):
             # with TLS 1.3 a refusal of our certificate arrives with the first read
             secure.settimeout(1.0)
@@ -102,6 +97,28 @@ def shake_hands(kit: Kit, host: str, port: int) -> None:
         ) from None
     except OSError:
         return
+
+
+def ping(kit: Kit) -> Contact:
+    """Reach the server as FLARE's client would, without a word of FLARE's."""
+    host, port = address_in(kit.folder, SITE_START)
+    own = [read_certificate(kit.folder, name) for name in SITE_CERTIFICATES]
+    name = host[:_LONGEST_NAME]
+    return reach(host, port, _context(kit), own, owner=name, mutual=True)
+
+
+def _context(kit: Kit) -> ssl.SSLContext:
+    """TLS with the certificates of a site's kit."""
+    authority, certificate, key = (str(kit.folder / name) for name in SITE_KEYS)
+    try:
+        context = ssl.create_default_context(cafile=authority)
+        context.load_cert_chain(certificate, key)
+    except (ssl.SSLError, OSError):
+        raise InvalidInput(
+            f"certificate and key in {kit.folder / 'startup'} cannot be used; ask for the kit again"
+        ) from None
+    context.check_hostname = False  # FLARE's certificates name the server, not its addresses
+    return context
 
 
 def _displaced(log: Path, seen: int) -> bool:

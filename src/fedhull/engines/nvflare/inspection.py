@@ -10,14 +10,16 @@ from cryptography.x509.oid import NameOID
 
 from fedhull.disk import read_bytes
 from fedhull.engines.inspection import not_part_of_a_kit
-from fedhull.engines.nvflare.workspace import (
+from fedhull.engines.nvflare.layout import (
     ADMIN_FOLDER,
     SERVER_KEYS,
     SERVER_START,
     SITE_KEYS,
     SITE_START,
-    Configuration,
     address_in,
+)
+from fedhull.engines.nvflare.workspace import (
+    Configuration,
     server_configuration,
     site_configuration,
 )

@@ -12,15 +12,10 @@ from fedhull.engines.following import GONE_SECONDS, POLL_SECONDS, answers, wait_
 from fedhull.engines.nvflare.client import shake_hands
 from fedhull.engines.nvflare.fetcher import FETCHED
 from fedhull.engines.nvflare.launch import start
+from fedhull.engines.nvflare.layout import SITE_KEYS, SITE_START, address_in
 from fedhull.engines.nvflare.publisher import offer, requests
 from fedhull.engines.nvflare.server import flare_server, wait_until_started
-from fedhull.engines.nvflare.workspace import (
-    SITE_KEYS,
-    SITE_START,
-    address_in,
-    fetching_configuration,
-    fresh_workspace,
-)
+from fedhull.engines.nvflare.workspace import fetching_configuration, fresh_workspace
 from fedhull.errors import EngineFailure, ServerUnreachable, StillWaiting
 from fedhull.kits.kit import Kit
 
@@ -73,7 +68,7 @@ def fetch(kit: Kit, wait: float, say: Say) -> bytes:
 def _ask(kit: Kit, host: str, port: int, deadline: float, say: Say) -> bytes | None:
     """What this server has published; None if it is gone."""
     assert kit.name is not None
-    log = kit.folder / "flare.log"
+    log = kit.log("flare")
     configuration = fetching_configuration(kit.name, host, port)
     with fresh_workspace(kit.folder, configuration, SITE_KEYS) as workspace:
         process = start("fetch", workspace, kit.name, kit.folder, log)

@@ -2,7 +2,21 @@
 
 from pathlib import Path
 
+import msgspec
+
+from fedhull.disk import read_bytes
 from fedhull.engines.base import Options, Runner, Say
+from fedhull.engines.certificates import VALID_DAYS
+from fedhull.engines.connection import Contact
+from fedhull.engines.nvflare.layout import (
+    CONNECTED,
+    SERVER_CERTIFICATES,
+    SERVER_START,
+    SITE_CERTIFICATES,
+    SITE_START,
+)
+from fedhull.engines.turn import Turn
+from fedhull.errors import InvalidInput
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import Kits
 
@@ -12,6 +26,32 @@ class FlareRunner(Runner):
 
     name = module = extra = "nvflare"
 
+    def recognises(self, folder: Path) -> bool:
+        """Whether a kit has one of FLARE's start files."""
+        return any((folder / start).is_file() for start in (SITE_START, SERVER_START))
+
+    def certificates(self, kit: Kit) -> list[str]:
+        """Those that `provision` has put into FLARE's folders."""
+        return SERVER_CERTIFICATES if kit.name is None else SITE_CERTIFICATES
+
+    def turn(self, kit: Kit, options: Options) -> Turn | None:
+        """While the server waits for sites, those that are not there yet."""
+        path = kit.folder / CONNECTED
+        if not (kit.busy and path.is_file()):
+            return super().turn(kit, options)
+        try:
+            there = msgspec.json.decode(read_bytes(path), type=dict[str, set[str]])
+        except (msgspec.MsgspecError, ValueError):  # ValueError: not UTF-8
+            raise InvalidInput(f"{path} is damaged; the study itself goes on") from None
+        missing = kit.study.clients.keys() - there.get("connected", set())
+        return Turn("waiting for sites", sorted(missing))
+
+    def ping(self, kit: Kit, options: Options) -> Contact:
+        """Mutual TLS with the server."""
+        from fedhull.engines.nvflare.client import ping
+
+        return ping(kit)
+
     def inspect(self, kit: Kit) -> None:
         """A kit is no code: one with more in it than `provision` put there is refused."""
         from fedhull.engines.nvflare.inspection import inspect_server, inspect_site
@@ -19,11 +59,11 @@ class FlareRunner(Runner):
         super().inspect(kit)
         inspect_server(kit) if kit.name is None else inspect_site(kit)
 
-    def provision(self, kits: Kits, host: str, port: int) -> None:
+    def provision(self, kits: Kits, host: str, port: int, days: int = VALID_DAYS) -> None:
         """FLARE's startup kits, and a certificate authority."""
         from fedhull.engines.nvflare.startup import add_startup_kits
 
-        add_startup_kits(kits, host, port)
+        add_startup_kits(kits, host, port, days)
 
     def serve(self, kit: Kit, options: Options, say: Say) -> Path:
         """FLARE's server, for as long as the study takes."""

@@ -3,34 +3,35 @@
 import json
 import logging
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
+from typing import TypeVar
 
-from nvflare.fuel.flare_api.flare_api import Session, new_secure_session
+from nvflare.fuel.flare_api.flare_api import NoReply, Session, new_secure_session
 
-from fedhull.disk import read_text
+from fedhull.disk import read_text, write_json
 from fedhull.engines.base import Say
 from fedhull.engines.children import stop
 from fedhull.engines.following import POLL_SECONDS, PROGRESS, answers, say_steps
 from fedhull.engines.nvflare.job import write_job
 from fedhull.engines.nvflare.launch import start
-from fedhull.engines.nvflare.publisher import offer, requests
-from fedhull.engines.nvflare.startup import store_in_kit
-from fedhull.engines.nvflare.workspace import (
+from fedhull.engines.nvflare.layout import (
     ADMIN,
     ADMIN_FOLDER,
+    CONNECTED,
     SERVER_KEYS,
     SERVER_START,
     WORKSPACE,
     address_in,
-    fresh_workspace,
-    publishing_configuration,
 )
+from fedhull.engines.nvflare.publisher import offer, requests
+from fedhull.engines.nvflare.startup import store_in_kit
+from fedhull.engines.nvflare.workspace import fresh_workspace, publishing_configuration
 from fedhull.errors import BelowThreshold, EngineFailure
 from fedhull.kits.kit import Kit
 from fedhull.kits.results import RESULT, STATUS, read_status, write_status
@@ -39,6 +40,9 @@ _START_SECONDS = 60
 _END_SECONDS = 30
 # Whoever waits for a late result asks every two seconds.
 _ASKED_SECONDS = 20
+_ANSWER_SECONDS = 60
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def run_server(kit: Kit, wait: float, timeout: float, say: Say) -> Path:
 @contextmanager
 def flare_server(kit: Kit, say: Say) -> Iterator[FlareServer]:
     """FLARE's server for a coordinator's kit, while the block runs."""
-    log = kit.folder / "flare.log"
+    log = kit.log("flare")
     host, port = address_in(kit.folder, SERVER_START)
     if answers("localhost", port):
         raise EngineFailure(
@@ -87,6 +91,7 @@ def flare_server(kit: Kit, say: Say) -> Iterator[FlareServer]:
 
 def _conduct(kit: Kit, session: Session, wait: float, timeout: float, say: Say) -> Path:
     _wait_for_sites(kit, session, wait, say)
+    (kit.folder / CONNECTED).unlink()
     with TemporaryDirectory() as folder:
         job = session.submit_job(str(write_job(Path(folder) / "job", kit.study, timeout)))
     say(f"All set; the study begins (FLARE job {job})")
@@ -129,7 +134,7 @@ def _wait_for_sites(kit: Kit, session: Session, wait: float, say: Say) -> None:
     roster, threshold = set(kit.study.clients), kit.study.threshold
     deadline, known = monotonic() + wait, None
     while True:
-        connected = {client.name for client in session.get_connected_client_list()} & roster
+        connected = {client.name for client in _asked(session.get_connected_client_list)} & roster
         if connected != known:
             missing = ", ".join(sorted(roster - connected))
             say(
@@ -137,6 +142,7 @@ def _wait_for_sites(kit: Kit, session: Session, wait: float, say: Say) -> None:
                 + f"; waiting for {missing}" * bool(missing)
             )
             known = connected
+            write_json(kit.folder / CONNECTED, {"connected": sorted(connected)})
         if connected == roster:
             return
         if monotonic() > deadline:
@@ -163,17 +169,33 @@ def _follow(session: Session, job: str, results: Path, say: Say) -> None:
             sentence = f"FLARE ended job {job} before the study began; see its log"
             write_status(results, EngineFailure.__name__, sentence)
             return
-        over = str(session.get_job_status(job)).startswith("FINISHED")
+        over = _is_over(session, job)
         sleep(POLL_SECONDS)
 
 
 def _finish_job(session: Session, job: str) -> None:
     """No job is left running."""
     deadline = monotonic() + _END_SECONDS
-    while not str(session.get_job_status(job)).startswith("FINISHED"):
+    while not _is_over(session, job):
         if monotonic() > deadline:
             session.abort_job(job)
             return
+        sleep(POLL_SECONDS)
+
+
+def _is_over(session: Session, job: str) -> bool:
+    return str(_asked(lambda: session.get_job_status(job))).startswith("FINISHED")
+
+
+def _asked(question: Callable[[], T]) -> T:
+    """FLARE's answer to a question; on a busy machine its server may need several attempts."""
+    deadline = monotonic() + _ANSWER_SECONDS
+    while True:
+        try:
+            return question()
+        except (ConnectionError, NoReply) as problem:
+            if monotonic() > deadline:
+                raise EngineFailure(f"FLARE's server does not answer: {problem}") from None
         sleep(POLL_SECONDS)
 
 

@@ -5,6 +5,7 @@ from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from nvflare.apis.utils.format_check import name_check
 from nvflare.lighter.entity import Project
@@ -17,14 +18,16 @@ from nvflare.lighter.provisioner import Provisioner
 from fedhull.disk import write_text
 from fedhull.engines.nvflare.inspection import ADMIN_SCRIPTS, SCRIPTS, STORE
 from fedhull.engines.nvflare.job import write_job
-from fedhull.engines.nvflare.workspace import (
+from fedhull.engines.nvflare.layout import (
     ADMIN,
     ADMIN_FOLDER,
-    PROJECT,
     SERVER_KEYS,
     SERVER_START,
     SITE_KEYS,
     address_in,
+)
+from fedhull.engines.nvflare.workspace import (
+    PROJECT,
     server_configuration,
     site_configuration,
     write_configuration,
@@ -36,9 +39,9 @@ ORGANISATION = "fedhull"
 JOB_FOLDER = "job"
 
 
-def add_startup_kits(kits: Kits, host: str, port: int) -> None:
+def add_startup_kits(kits: Kits, host: str, port: int, days: int) -> None:
     """Add FLARE's startup kit to every kit, the administrator's to the coordinator's, and put the
-    certificate authority's key into a folder of its own."""
+    certificate authority's key into a folder of its own. Certificates are valid for `days`."""
     _check_names(kits, host)
     project = Project(PROJECT, kits.study.name, props={"api_version": 3})
     project.set_server(host, ORGANISATION, {"fed_learn_port": port, "admin_port": port})
@@ -49,7 +52,7 @@ def add_startup_kits(kits: Kits, host: str, port: int) -> None:
         builders = [
             WorkspaceBuilder(template_file=["master_template.yml"]),
             StaticFileBuilder(config_folder="config"),
-            CertBuilder(),
+            _Certificates(root_valid_days=days),
             SignatureBuilder(),
         ]
         with redirect_stdout(StringIO()):
@@ -76,6 +79,16 @@ def add_startup_kits(kits: Kits, host: str, port: int) -> None:
         "Whoever has this folder can make certificates for anybody in this study.\n"
         "Take it off this machine; neither the server nor a site needs it.\n",
     )
+
+
+class _Certificates(CertBuilder):  # type: ignore[misc]
+    """FLARE's certificates, all of them valid for as long as the authority's: by itself FLARE ends
+    those of participants after 360 days at the latest."""
+
+    def _generate_cert(self, *who: Any, **settings: Any) -> Any:
+        if self.root_cert is not None:  # then it is a participant's
+            settings["not_valid_after"] = self.root_cert.not_valid_after_utc
+        return CertBuilder._generate_cert(*who, **settings)
 
 
 def _check_names(kits: Kits, host: str) -> None:

@@ -7,36 +7,25 @@ of the kit it has certificates, a host name and a port.
 """
 
 import os
-import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from nvflare.fuel.utils.log_utils import default_log_dict
 
 from fedhull.disk import read_bytes, write_bytes, write_json
 from fedhull.engines.nvflare.job import CONTROLLER, EXECUTOR, FETCHER, PUBLISHER
-from fedhull.errors import InvalidInput
+from fedhull.engines.nvflare.layout import ADMIN, ADMIN_FOLDER, SERVER_START, SITE_START, WORKSPACE
 
 PROJECT = "fedhull"
-ADMIN, ADMIN_FOLDER = "coordinator@fedhull.org", "admin"
-WORKSPACE = "flare"
-SITE_KEYS = ["startup/rootCA.pem", "startup/client.crt", "startup/client.key"]
-SERVER_KEYS = [
-    *("startup/rootCA.pem", "startup/server.crt", "startup/server.key"),
-    *(f"{ADMIN_FOLDER}/{name}" for name in SITE_KEYS),
-]
-SITE_START, SERVER_START = "startup/fed_client.json", "startup/fed_server.json"
 _RESOURCES = "local/resources.json"
 # After so many seconds without a sign of it a site counts as lost: in kits, where FLARE's own
 # client gives one every ten seconds, and under `fedhull server`, where it is one every four.
 _KIT_TIMEOUT, _TIMEOUT = 30, 20
 # Seconds in place of the latter, for tests that kill sites.
 TIMEOUT_VARIABLE = "FEDHULL_FLARE_TIMEOUT"
-_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 
 # What FLARE administrators may do at a site: send it the study's job and stop it. They may not ship
 # code, look into the site's folders or restart anything there.
@@ -202,23 +191,6 @@ def _only(name: str) -> dict[str, Any]:
 
 def _part(name: str, path: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]:
     return {"id": name, "path": f"{_PARTS}.{path}", "args": dict(args or {})}
-
-
-def address_in(folder: Path, start: str) -> tuple[str, int]:
-    """Host and port of the server, from a kit: all that is taken from its configuration."""
-    try:
-        content = msgspec.json.decode(read_bytes(folder / start))
-        host, _, port = str(content["servers"][0]["service"]["target"]).rpartition(":")
-        number = int(port)
-    except (InvalidInput, msgspec.MsgspecError, LookupError, TypeError, ValueError):
-        raise InvalidInput(
-            f"{folder / start} is missing or damaged; this kit was not made for NVIDIA FLARE"
-        ) from None
-    if not (_HOST.fullmatch(host) and 0 < number < 65536):
-        raise InvalidInput(
-            f"{folder / start} must name the server as HOST:PORT; ask for the kit again"
-        )
-    return host, number
 
 
 def write_configuration(folder: Path, configuration: Configuration) -> None:

@@ -10,6 +10,8 @@ export function sectionCard({ title, paragraphs, table, bars }) {
     table ? el("div", { class: "scroll", tabindex: 0 }, textTable(table)) : null, bars.length ? barTable(bars) : null);
   // many columns need the width of both columns of cards
   made.classList.toggle("wide", (table?.columns.length ?? 0) > 5);
+  // on paper nobody can scroll
+  made.classList.toggle("broad", (table?.columns.length ?? 0) > 3);
   return made;
 }
 
@@ -18,8 +20,13 @@ const MARKED = /^[!✗]+ /;
 
 const NUMBER = /^[−-]?[\d.,–]+( ?%)?$/;
 
+// in a narrow table, words as short as these are not broken
+const SHORT = 10;
+
 export function textTable({ columns, rows }) {
-  const kinds = columns.map((_, j) => (rows.every((row) => NUMBER.test(row[j])) ? "number" : null));
+  const kindOf = (texts) => (texts.every((text) => NUMBER.test(text)) ? "number"
+    : texts.every((text) => text.length <= SHORT) ? "short" : null);
+  const kinds = columns.map((_, j) => kindOf(rows.map((row) => row[j])));
   return el("table", { class: "plain" },
     el("thead", {}, el("tr", {}, columns.map((name, j) => el("th", { scope: "col", class: kinds[j] }, name)))),
     el("tbody", {}, rows.map((row) => el("tr", {}, row.map((text, j) =>

@@ -1,6 +1,6 @@
 // Accuracy, trade-off, calibration, confusion, loss: as much of it as the study knows.
 import { card, textTable } from "./cards.js";
-import { el, percent, svg, thousands } from "./dom.js";
+import { el, percent, shortened, svg, swatchOf, thousands } from "./dom.js";
 
 export function charts(content) {
   return [accuracy, tradeoff, calibration, confusion, loss].map((chart) => chart(content)).filter(Boolean);
@@ -11,10 +11,13 @@ function accuracy(content) {
   const { scores } = content, lowest = Math.min(...scores.map((score) => score.mean - score.ci95));
   const left = Math.max(0, Math.floor(lowest / 10) * 10 - 5);
   const at = (value) => 2 + 200 * (Math.min(100, value) - left) / (100 - left);
+  const step = niceStep((100 - left) / 4), ticks = [];
+  for (let tick = 100; tick >= left; tick -= step) ticks.unshift(tick);
   const note = scores.some((score) => score.trials > 1)
     ? "Percent, mean and 95 % interval over the trials." : "Percent, one trial.";
   return card("Accuracy on test points", note, el("table", { class: "scores" },
-    el("tbody", {}, scores.map((score, i) => scoreRow(score, i === 0, left, at)))));
+    el("tbody", {}, scores.map((score, i) => scoreRow(score, i === 0, ticks, at))),
+    el("tfoot", {}, el("tr", {}, el("td"), el("td"), el("td", { class: "bar" }, scoreAxis(ticks, at))))));
 }
 
 /** A real study knows two numbers. */
@@ -25,9 +28,15 @@ function counted({ correct, tested, evaluators }) {
     `are classified correctly: ${percent(correct / tested, 2)}.${known}`);
 }
 
-function scoreRow({ name, mean, ci95, trials }, ours, left, at) {
+/** The numbers below the bars. */
+function scoreAxis(ticks, at) {
+  const anchor = (tick) => (at(tick) > 192 ? "end" : at(tick) < 12 ? "start" : "middle");
+  return svg("svg", { viewBox: "0 0 204 14", role: "img", "aria-label": `Percent, from ${ticks[0]} to ${ticks.at(-1)}` },
+    ticks.map((tick) => svg("text", { x: at(tick), y: 12, "text-anchor": anchor(tick) }, String(tick))));
+}
+
+function scoreRow({ name, mean, ci95, trials }, ours, ticks, at) {
   const line = (x1, x2, kind) => svg("line", { x1, x2, y1: 7, y2: 7, class: kind });
-  const ticks = [25, 50, 75, 100].filter((tick) => tick > left);
   return el("tr", { class: ours ? "ours" : null },
     el("th", { scope: "row" }, name),
     el("td", { class: "number" }, trials > 1 ? `${mean.toFixed(1)} ± ${ci95.toFixed(1)}` : mean.toFixed(1)),
@@ -37,26 +46,42 @@ function scoreRow({ name, mean, ci95, trials }, ours, left, at) {
       svg("circle", { cx: at(mean), cy: 7, r: 3.5, class: "mark" }))));
 }
 
-function confusion({ testing }) {
+// from so many classes on, names above columns would be too narrow to read: columns have the rows' numbers
+const MANY_CLASSES = 10;
+
+function confusion({ testing, colours }) {
   if (!testing) return null;
-  const { names, confusion: counts } = testing;
-  const cell = (n, of, hit) => {
-    const title = `${thousands(n)} of ${thousands(of)}`;
-    const node = el("td", { class: hit ? "number hit" : "number", title }, n ? thousands(n) : "·");
-    node.style.setProperty("--share", of ? (n / of).toFixed(3) : 0);
+  const { names, confusion: counts } = testing, n = names.length, many = n > MANY_CLASSES;
+  const cell = (count, of, hit) => {
+    const title = `${thousands(count)} of ${thousands(of)}`;
+    const node = el("td", { class: hit ? "number hit" : "number", title }, count ? brief(count, many) : "·");
+    node.style.setProperty("--share", of ? (count / of).toFixed(3) : 0);
     return node;
   };
+  const rowHead = (name, i) => el("th", { scope: "row", title: name }, el("span", {},
+    many ? el("b", {}, String(i + 1)) : null, colours[name] ? swatchOf(colours[name]) : null,
+    el("span", { class: "name" }, shortened(name, 20))));
   const row = (name, i) => {
     const of = counts[i].reduce((a, b) => a + b, 0);
-    return el("tr", {}, el("th", { scope: "row" }, name), counts[i].map((n, j) => cell(n, of, i === j)));
+    return el("tr", {}, rowHead(name, i), counts[i].map((count, j) => cell(count, of, i === j)));
   };
-  const heads = names.map((name) => el("th", { scope: "col" }, el("span", {}, name)));
-  const matrix = card("Confusion matrix", "Test points: rows are the true class, columns the predicted one.",
-    el("div", { class: "scroll", tabindex: 0 }, el("table", { class: "confusion" },
-      el("thead", {}, el("tr", {}, el("td", {}), heads)), el("tbody", {}, names.map(row)))));
+  const heads = names.map((name, i) => el("th", { scope: "col", title: name, "aria-label": name },
+    many ? String(i + 1) : el("span", {}, shortened(name, 18))));
+  const table = el("table", { class: many ? "confusion many" : "confusion" },
+    el("thead", {}, el("tr", {}, el("td", {}), heads)), el("tbody", {}, names.map(row)));
+  table.style.setProperty("--classes", n);
+  const matrix = card("Confusion matrix", "Test points: rows are the true class, columns the predicted one" +
+    (many ? ", by the number that it has on the left." : "."),
+    el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Confusion matrix" }, table));
   // many classes need the width of both columns of cards
-  matrix.classList.toggle("wide", names.length > 8);
+  matrix.classList.toggle("wide", n > 8);
   return matrix;
+}
+
+/** A count; in a narrow column, thousands are a k. */
+function brief(count, narrow) {
+  if (!narrow || count < 1000) return thousands(count);
+  return count < 9950 ? `${(count / 1000).toFixed(1)}k` : `${Math.round(count / 1000)}k`;
 }
 
 /** A chart with two axes, {name, from, to, ticks, text} each; x and y map values to places. */
@@ -100,7 +125,7 @@ function calibration({ testing }) {
 }
 
 /** Two panels over the same widths of bins: what wide ones cost, and what they save. */
-function tradeoff({ tradeoff: rows, space }) {
+function tradeoff({ tradeoff: rows, space, wider }) {
   if (!rows?.length) return null;
   const widths = rows.map((row) => Math.log10(row.epsilon)), room = 0.12;
   const across = {
@@ -125,6 +150,7 @@ function tradeoff({ tradeoff: rows, space }) {
   };
   return card("Accuracy and leakage", "The first trial with narrower and wider bins: wide ones send fewer " +
     "corners, and each reveals less. The ring is this study.",
+    wider ? el("p", { class: "prose" }, wider) : null,
     panel("accuracy", 10, (row) => row.accuracy, false),
     panel("points sent", 5, (row) => 100 * row.points_sent / row.points_total, true));
 }

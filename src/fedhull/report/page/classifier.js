@@ -40,7 +40,7 @@ function lorentz({ coef, intercept }, root) {
 }
 
 /** Scores Wᵀφ with φ = cos(λB + b), B = log((1 − r²) / |x − ω|²) being the horocycle at ω. */
-function moments({ coef, directions, frequencies, phases }) {
+function moments({ coef, directions, frequencies, phases, power }) {
   const waves = phases.length, size = coef[0].length, weights = Float64Array.from(coef.flat());
   const [east, north] = [0, 1].map((axis) => Float64Array.from(directions, (way) => way[axis]));
   const often = Float64Array.from(frequencies), shift = Float64Array.from(phases);
@@ -54,7 +54,7 @@ function moments({ coef, directions, frequencies, phases }) {
         const wave = Math.cos(often[d] * (height - Math.log(Math.max(u * u + v * v, least))) + shift[d]);
         for (let j = 0; j < size; j++, at++) out[j] += weights[at] * wave;
       }
-      for (let j = 0; j < size; j++) out[j] = logitOfScore(out[j]);
+      for (let j = 0; j < size; j++) out[j] = logitOfScore(out[j], power);
     },
     references: [],
   };
@@ -62,7 +62,7 @@ function moments({ coef, directions, frequencies, phases }) {
 
 /** What MomentClassifier.predict_proba makes of a score, as a logit: shares are scores that are cut off
     from below and raised to a power. Below the cut, a slope too small to matter keeps the order. */
-function logitOfScore(score, least = 0.005, power = 1.5) {
+function logitOfScore(score, power = 1.5, least = 0.005) {
   return power * (score > least ? Math.log(score) : Math.log(least) + 1e-9 * (score - least));
 }
 
@@ -81,7 +81,7 @@ function grid({ classes, size: side, columns }) {
 }
 
 /** One score for each class, or one for the second of two, made comparable by Platt's a and b. */
-function oneVersusRest({ scorers, classes, kind }, root) {
+function oneVersusRest({ scorers, classes, kind, temperature = 1 }, root) {
   const size = classes.length, binary = scorers.length === 1;
   const score = kind === "euclidean-svm" ? linearScore : geodesicScore;
   const scores = scorers.map((scorer) => score(scorer, root));
@@ -91,8 +91,8 @@ function oneVersusRest({ scorers, classes, kind }, root) {
       out[0] = 0;
       for (let j = 0; j < scores.length; j++) {
         const odds = -(scorers[j].a * scores[j](x, y) + scorers[j].b);
-        if (binary) out[1] = odds;
-        else out[j] = odds < -30 ? odds : -Math.log1p(Math.exp(-odds));
+        if (binary) out[1] = odds / temperature;
+        else out[j] = (odds < -30 ? odds : -Math.log1p(Math.exp(-odds))) / temperature;
       }
     },
     references: kind === "euclidean-svm" ? [] : scorers.map(({ p, w }, j) =>

@@ -20,3 +20,18 @@ function fill(node, attributes, children) {
 export const thousands = (n) => n.toLocaleString("en");
 
 export const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
+
+/** A text of at most so many letters: what is cut out is in the middle, names often differ at the end. */
+export function shortened(text, most) {
+  const letters = [...text];
+  if (letters.length <= most) return text;
+  const tail = Math.floor((most - 1) * 0.4), head = most - 1 - tail;
+  return `${letters.slice(0, head).join("").trimEnd()}…${letters.slice(letters.length - tail).join("").trimStart()}`;
+}
+
+/** A spot of a class's colour. */
+export function swatchOf(colour) {
+  const swatch = el("span", { class: "swatch", "aria-hidden": "true" });
+  swatch.style.backgroundColor = colour;
+  return swatch;
+}

@@ -3,16 +3,18 @@
 // A view is {centre, scale, x, y}: the point z of the disc appears at w = (−centre) ⊕ z, and w at the
 // pixel (x + scale·w₀, y − scale·w₁).
 import { add, geodesicCircle, minus, movedCircle } from "./disc.js";
+import { paintLabels, placeLabels } from "./labels.js";
 
 /** What the theme says about colours that are not a class's. */
 export function inks(element) {
   const style = getComputedStyle(element);
-  const [ink, muted, line, paper] = ["--ink", "--muted", "--line", "--disc"].map((name) =>
+  const [ink, muted, line, paper, accent] = ["--ink", "--muted", "--line", "--disc", "--accent"].map((name) =>
     style.getPropertyValue(name).trim());
-  return { ink, muted, line, paper, font: style.fontFamily };
+  return { ink, muted, line, paper, accent, font: style.fontFamily };
 }
 
-/** Draw. `shown` says which layers and which columns (classes) are wanted; `coarse` asks for speed. */
+/** Draw. `shown` says which layers and which columns (classes) are wanted; `coarse` asks for speed. The
+    names that were written, and where. */
 export function paint(context, scene, view, shown, theme, coarse = false) {
   const { width, height } = context.canvas, ratio = view.ratio ?? 1;
   context.setTransform(1, 0, 0, 1, 0, 0);
@@ -28,15 +30,20 @@ export function paint(context, scene, view, shown, theme, coarse = false) {
   if (shown.regions || shown.boundaries) paintRegions(brush, scene, coarse);
   paintReach(brush, scene);
   if (shown.points && scene.points) paintPoints(brush, scene.points, scene.classes, coarse);
+  if (shown.anchors) paintAnchors(brush, scene.anchors);
   if (shown.bins) paintBins(brush, scene.hulls, coarse);
   if (shown.hulls) scene.hulls.forEach((hull) => paintHull(brush, hull));
   if (shown.references) scene.references.forEach((reference) => paintReference(brush, reference));
   context.restore();
-  if (shown.names) paintNames(brush, scene);
+  // a canvas with a disc on it is cut off round
+  const half = width / ratio / 2, room = { x: half, y: half, radius: half };
+  const labels = shown.names ? placeLabels(context, wantedNames(brush, scene), room, theme.font) : [];
+  paintLabels(context, labels, theme);
   circle(context, view, { x: 0, y: 0, radius: 1 });
   context.strokeStyle = theme.muted;
   context.lineWidth = 1;
   context.stroke();
+  return labels;
 }
 
 export const toPixel = (view, [u, v]) => [view.x + view.scale * u, view.y - view.scale * v];
@@ -136,6 +143,17 @@ function paintReference({ context, view, theme, show }, { point, ends, of }) {
   dot(context, toPixel(view, middle), 2.4, theme.ink);
 }
 
+/** A dot for each anchor. */
+function paintAnchors({ context, view, theme }, anchors) {
+  const usual = Math.max(2, Math.min(5, 90 / Math.sqrt(anchors.length))) * Math.min(2, view.zoom ?? 1);
+  const centre = minus(view.centre);
+  context.globalAlpha = 0.7;
+  for (const { point } of anchors) {
+    dot(context, toPixel(view, add(centre, point)), usual, theme.accent);
+  }
+  context.globalAlpha = 1;
+}
+
 function dot(context, [x, y], radius, colour) {
   context.fillStyle = colour;
   context.beginPath();
@@ -143,29 +161,12 @@ function dot(context, [x, y], radius, colour) {
   context.fill();
 }
 
-const LINE = 15;
-
-function paintNames({ context, view, theme, show }, { classes, anchors }) {
-  context.font = `600 12px ${theme.font}`;
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  context.lineWidth = 3.5;
-  context.strokeStyle = theme.paper;
-  context.fillStyle = theme.ink;
-  const written = [];
-  for (const { name, column } of classes) {
-    if (!show(column) || !anchors[column]) continue;
-    const text = name.length > 28 ? `${name.slice(0, 27)}…` : name, half = context.measureText(text).width / 2;
-    const [x, middle] = toPixel(view, add(minus(view.centre), anchors[column]));
-    // a name gives way, up or down, to those that are written already
-    const free = (y) => !written.some((other) =>
-      Math.abs(other.y - y) < LINE && Math.abs(other.x - x) < other.half + half + 4);
-    const y = [0, 1, -1, 2, -2, 3, -3].map((n) => middle + n * LINE).find(free) ?? middle;
-    written.push({ x, y, half });
-    context.strokeText(text, x, y);
-    context.fillText(text, x, y);
-  }
-}
+/** The classes that are shown and have a place, where it is seen. */
+const wantedNames = ({ view, show }, { classes, namePlaces }) =>
+  classes.filter(({ column }) => show(column) && namePlaces[column]).map(({ name, column }) => {
+    const [x, y] = toPixel(view, add(minus(view.centre), namePlaces[column]));
+    return { name, x, y };
+  });
 
 // Points are written straight into an image: a hundred thousand take a few milliseconds that way.
 

@@ -1,13 +1,12 @@
-// A study's content, ready to be drawn: corners and points in the unit disc, colours, neighbours.
+// A study's content, ready to be drawn: corners, points and anchors in the unit disc, colours, neighbours.
 import { makeGrid } from "./disc.js";
 import { makeClassifier } from "./classifier.js";
 
 export function makeScene(content) {
-  // colours in the order of names, whatever the order of the classifier's columns
-  const { classes, palette } = content;
+  const { classes, colours } = content;
   const byName = (a, b) => classes[a].localeCompare(classes[b], "en", { numeric: true }) || a - b;
   const rank = classes.map((_, column) => column).sort(byName);
-  const colourOf = (column) => palette[rank.indexOf(column) % palette.length];
+  const colourOf = (column) => colours[classes[column]];
   const grid = makeGrid(content.space), classifier = makeClassifier(content.model, content.space.curvature);
   const hulls = content.hulls.map((hull) => ({
     ...hull,
@@ -21,21 +20,34 @@ export function makeScene(content) {
     classes: classes.map((name, column) => ({ name, column, colour: colourOf(column) })),
     references: classifier.references.filter(({ of }) => of.length === 1 || seen.touching.has(of.join())),
     points: content.points ? ownPoints(content.points, grid.root) : null,
-    anchors: hulls.length
-      ? classes.map((_, column) => anchor(hulls.filter((hull) => hull.column === column)))
+    anchors: [],
+    namePlaces: hulls.length
+      ? classes.map((_, column) => amid(hulls.filter((hull) => hull.column === column)))
       : innermost(seen.best, classifier.size, grid.radius),
   };
 }
 
-function ownPoints({ xy, columns, of }, root) {
-  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const coordinates = new Float32Array(bytes(xy).buffer);
-  if (root !== 1) for (let i = 0; i < coordinates.length; i++) coordinates[i] *= root;
-  return { xy: coordinates, columns: bytes(columns), of };
+/** The disc of an encoder: no classes, only anchors. */
+export function makeAnchorScene({ space, anchors }) {
+  const grid = makeGrid(space), xy = inUnitDisc(anchors, grid.root), n = xy.length / 2;
+  return {
+    grid, classifier: null, hulls: [], rank: [], classes: [], references: [], points: null, namePlaces: [],
+    anchors: Array.from({ length: n }, (_, i) => ({ point: [xy[2 * i], xy[2 * i + 1]] })),
+  };
 }
 
+const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+
+function inUnitDisc(xy, root) {
+  const coordinates = new Float32Array(bytesOf(xy).buffer);
+  if (root !== 1) for (let i = 0; i < coordinates.length; i++) coordinates[i] *= root;
+  return coordinates;
+}
+
+const ownPoints = ({ xy, columns, of }, root) => ({ xy: inUnitDisc(xy, root), columns: bytesOf(columns), of });
+
 /** Where to write a class's name: amid the corners of its hulls. */
-function anchor(hulls) {
+function amid(hulls) {
   const corners = hulls.flatMap((hull) => hull.corners);
   if (!corners.length) return null;
   return [0, 1].map((axis) => corners.reduce((sum, corner) => sum + corner[axis], 0) / corners.length);

@@ -1,9 +1,10 @@
 // The protocol step by step, with this study's hulls and numbers.
-import { el, svg, thousands } from "./dom.js";
+import { el, shortened, svg, thousands } from "./dom.js";
 import { add, minus } from "./disc.js";
+import { titleAt } from "./labels.js";
 import { inks, paint, polygon } from "./paint.js";
 
-export function makeStepper(scene, content) {
+export function makeStepper(scene, content, mark) {
   const { steps } = content, picture = el("div", { class: "picture" });
   const text = el("div", { class: "telling", "aria-live": "polite" });
   const tabs = steps.map((step, i) => el("button", { type: "button", onclick: () => go(i) },
@@ -11,27 +12,34 @@ export function makeStepper(scene, content) {
   const back = el("button", { type: "button", onclick: () => go(stepper.at - 1) }, "← Back");
   const next = el("button", { type: "button", class: "main", onclick: () => go(stepper.at + 1) }, "Next →");
   const stepper = { at: 0, go: (i) => go(i) };
+  const drawn = ({ picture: name }) => PICTURES[name](scene, content);
+  const told = (step, i) => [
+    el("h3", {}, `${i + 1}. ${step.title}`), el("p", {}, step.words),
+    el("dl", { class: "facts" }, step.facts.map(([value, label]) =>
+      el("div", {}, el("dt", {}, value), el("dd", {}, label)))),
+  ];
   const go = (i) => {
     stepper.at = Math.max(0, Math.min(steps.length - 1, i));
-    const step = steps[stepper.at];
     tabs.forEach((tab, j) => tab.setAttribute("aria-current", j === stepper.at ? "step" : "false"));
     back.disabled = stepper.at === 0;
     next.disabled = stepper.at === steps.length - 1;
-    text.replaceChildren(
-      el("h3", {}, `${stepper.at + 1}. ${step.title}`), el("p", {}, step.words),
-      el("dl", { class: "facts" }, step.facts.map(([value, label]) =>
-        el("div", {}, el("dt", {}, value), el("dd", {}, label)))));
-    picture.replaceChildren(PICTURES[step.picture](scene, content));
+    text.replaceChildren(...told(steps[stepper.at], stepper.at));
+    mark(text);
+    picture.replaceChildren(drawn(steps[stepper.at]));
   };
   go(0);
   const keys = { ArrowLeft: -1, ArrowRight: 1 };
-  const element = el("div", {
+  const pages = el("div", {
     class: "stepper",
     onkeydown: (event) => { if (keys[event.key]) { go(stepper.at + keys[event.key]); event.preventDefault(); } },
   },
     el("nav", { "aria-label": "Steps" }, tabs), picture,
     el("div", { class: "words" }, text, el("div", { class: "buttons" }, back, next)));
-  return Object.assign(stepper, { element, redraw: () => go(stepper.at) });
+  // nobody turns the pages of a print
+  const paper = el("div", { class: "all-steps" });
+  const print = () => paper.replaceChildren(...steps.map((step, i) =>
+    el("div", { class: "on-paper" }, el("div", { class: "picture" }, drawn(step)), el("div", { class: "words" }, told(step, i)))));
+  return Object.assign(stepper, { element: [pages, paper], redraw: () => go(stepper.at), print });
 }
 
 const SIDE = 340;
@@ -62,7 +70,11 @@ function disc(scene, hulls, layers, view = {}) {
   const canvas = el("canvas", { width: side, height: side, role: "img", "aria-label": "The disc at this step" });
   const theme = inks(document.body);
   const whole = { centre: [0, 0], scale: SIDE / 2 - 2, x: SIDE / 2, y: SIDE / 2, ratio, ...view };
-  paint(canvas.getContext("2d"), { ...scene, hulls }, whole, { columns: [], ...layers }, theme);
+  const labels = paint(canvas.getContext("2d"), { ...scene, hulls }, whole, { columns: [], ...layers }, theme);
+  canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => {
+    const scale = SIDE / canvas.clientWidth;
+    canvas.title = titleAt(labels, offsetX * scale, offsetY * scale);
+  });
   return canvas;
 }
 
@@ -114,7 +126,7 @@ function ownLabels({ hulls, classes }, { labels }) {
 }
 
 const pairTable = (rows) => el("table", {}, el("tbody", {}, rows.map(([name, value]) =>
-  el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "number" }, value)))));
+  el("tr", {}, el("th", { scope: "row", title: name }, shortened(name, 24)), el("td", { class: "number" }, value)))));
 
 const grouped = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ",");
 
@@ -141,8 +153,7 @@ function noiseAbove(label, names, last, caption) {
   let state = 7;
   const noise = () => { state = (state * 48271) % 2147483647; return state / 2147483647; };
   const line = (name, y, kind) => {
-    const short = name.length > 14 ? `${name.slice(0, 13)}…` : name;
-    draw.append(svg("text", { x: 0, y: y + 17, class: "label" }, short));
+    draw.append(svg("text", { x: 0, y: y + 17, class: "label" }, shortened(name, 14), svg("title", {}, name)));
     for (let i = 0; i < cells; i++) {
       draw.append(svg("rect", {
         x: left + i * (width + 1), y: y + 2, width, height: row - 12, rx: 2, class: kind,

@@ -30,7 +30,7 @@ const MOST_SITES = 8;
 
 function sites({ sites: all, held }) {
   const row = (site, i) => el("tr", { class: site.taking_part ? null : "gone" },
-    el("th", { scope: "row" }, site.name),
+    el("th", { scope: "row", title: site.name }, site.name),
     held ? el("td", { class: "number" }, held.of_sites[i]) : null,
     el("td", {}, site.fate));
   const rows = all.map(row), rest = rows.slice(MOST_SITES);
@@ -49,10 +49,15 @@ function parameters(content) {
       [el("dt", {}, name), el("dd", {}, value)])));
 }
 
+// what is neither passed nor failed is something to know
+const MARKS = [[true, "passed", "✓"], [false, "failed", "✗"], [null, "noted", "!"]];
+
 function checks(content) {
   return el("div", { class: "list checks" }, el("h3", {}, "Checks"),
-    el("ul", {}, content.checks.map(({ words, passed }) => el("li", { class: passed ? "passed" : "failed" },
-      el("span", { class: "mark", "aria-label": passed ? "passed" : "failed" }, passed ? "✓" : "✗"), words))));
+    el("ul", {}, content.checks.map(({ words, passed }) => {
+      const [, kind, sign] = MARKS.find(([value]) => value === passed);
+      return el("li", { class: kind }, el("span", { class: "mark", role: "img", "aria-label": kind }, sign), words);
+    })));
 }
 
 export function footer(content) {

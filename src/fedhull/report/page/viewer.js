@@ -1,31 +1,36 @@
 // The disc to move through: drag, scroll, double-click, keys; layers and classes to switch.
-import { el, percent, thousands } from "./dom.js";
+import { el, percent, swatchOf, thousands } from "./dom.js";
 import { add, along, centreShowing, distance, inside, minus } from "./disc.js";
 import { probabilities } from "./classifier.js";
+import { titleAt } from "./labels.js";
 import { inks, paint, toPixel } from "./paint.js";
 
 const NAMES = {
   regions: "Decision regions", boundaries: "Boundaries", references: "Reference points",
-  hulls: "Hulls", bins: "Bins", names: "Class names", points: "Your own points",
+  hulls: "Hulls", bins: "Bins", names: "Class names", points: "Your own points", anchors: "Anchors",
 };
 const MOST_ZOOM = 400;
 const GLIDE = 260;
+const NEAR = 9;
+
+const contents = ({ anchors, hulls }) =>
+  (anchors.length ? `${thousands(anchors.length)} anchors` : `${hulls.length ? "hulls, bins and " : ""}decision regions`);
 
 export function makeViewer(scene) {
   const canvas = el("canvas", {
-    tabindex: 0, role: "application", "aria-describedby": "disc-help", "aria-label":
-      `The Poincaré disc with ${scene.hulls.length ? "hulls, bins and " : ""}decision regions. ` +
-      "Arrow keys move, plus and minus zoom, 0 resets.",
+    tabindex: 0, role: "application", "aria-describedby": "disc-help",
+    "aria-label": `The Poincaré disc with ${contents(scene)}. Arrow keys move, plus and minus zoom, 0 resets.`,
   });
   const readout = el("p", { class: "readout", "aria-live": "polite" });
   // a layer that has nothing to show has no switch
-  const empty = { points: !scene.points, references: !scene.references.length };
+  const empty = { points: !scene.points, references: !scene.references.length, anchors: !scene.anchors.length };
   empty.hulls = empty.bins = !scene.hulls.length;
+  empty.regions = empty.boundaries = empty.names = !scene.classes.length;
   const layers = Object.keys(NAMES).filter((name) => !empty[name]);
   const shown = { columns: scene.classes.map(() => true) };
   for (const name of layers) shown[name] = name !== "references";
   const view = { centre: [0, 0], zoom: 1, shift: [0, 0], scale: 1, x: 0, y: 0, ratio: 1 };
-  const viewer = { view, shown, canvas, settled: false };
+  const viewer = { view, shown, canvas, labels: [], settled: false };
 
   // Drawing: a quick picture while something moves, a fine one when it has come to rest.
 
@@ -43,7 +48,7 @@ export function makeViewer(scene) {
   const draw = (coarse) => {
     const begin = performance.now();
     place();
-    paint(canvas.getContext("2d"), scene, view, shown, theme, coarse);
+    viewer.labels = paint(canvas.getContext("2d"), scene, view, shown, theme, coarse);
     viewer.frame = performance.now() - begin;
   };
   const place = () => {
@@ -147,12 +152,15 @@ export function makeViewer(scene) {
   // What is under the pointer: place, classes, bin and labels. Not whose: the server does not know.
 
   const tell = (x, y) => {
+    canvas.title = titleAt(viewer.labels, x, y);
     const place = [(x - view.x) / view.scale, (view.y - y) / view.scale];
     if (Math.hypot(...place) >= 1) { readout.replaceChildren(); return; }
     const point = add(view.centre, place), { root } = scene.grid;
     const coordinates = point.map((value) => (value / root).toFixed(4).replace("-", "−")).join(", ");
     const lines = [`(${coordinates}), ${(distance([0, 0], point) / root).toFixed(2)} from the origin`];
-    if (Math.hypot(...point) <= scene.grid.radius) {
+    const anchor = anchorNear(x, y);
+    if (anchor) lines.push("anchor");
+    if (scene.classifier && Math.hypot(...point) <= scene.grid.radius) {
       const likely = probabilities(scene.classifier, point).map((share, column) => [share, column])
         .sort((a, b) => b[0] - a[0]).slice(0, 3).filter(([share]) => share >= 0.005);
       lines.push(likely.map(([share, column]) => `${scene.classes[column].name} ${percent(share, 0)}`).join(" · "));
@@ -161,13 +169,25 @@ export function makeViewer(scene) {
     }
     readout.replaceChildren(...lines.map((line) => el("span", {}, line)));
   };
+  const away = (point, x, y) => {
+    const [u, v] = toPixel(view, add(minus(view.centre), point));
+    return Math.hypot(u - x, v - y);
+  };
+  const anchorNear = (x, y) => {
+    let nearest = NEAR, found = null;
+    for (const anchor of scene.anchors) {
+      const apart = away(anchor.point, x, y);
+      if (apart < nearest) { nearest = apart; found = anchor; }
+    }
+    return found;
+  };
   const cornerNear = (x, y) => {
-    let nearest = 9, found = null;
+    let nearest = NEAR, found = null;
     for (const hull of scene.hulls) {
       if (!shown.columns[hull.column] || !(shown.hulls || shown.bins)) continue;
       hull.corners.forEach((corner, i) => {
-        const [u, v] = toPixel(view, add(minus(view.centre), corner)), away = Math.hypot(u - x, v - y);
-        if (away < nearest) { nearest = away; found = [hull, i]; }
+        const apart = away(corner, x, y);
+        if (apart < nearest) { nearest = apart; found = [hull, i]; }
       });
     }
     if (!found) return null;
@@ -183,11 +203,6 @@ export function makeViewer(scene) {
     const box = el("input", { type: "checkbox", checked, onchange });
     return el("label", { class: "toggle" }, box, swatch, el("span", {}, text));
   };
-  const swatchOf = (colour) => {
-    const swatch = el("span", { class: "swatch", "aria-hidden": "true" });
-    swatch.style.backgroundColor = colour;
-    return swatch;
-  };
   const layerBox = el("fieldset", { id: "layers" }, el("legend", {}, "Layers"),
     layers.map((name) => toggle(NAMES[name], shown[name], (value) => { shown[name] = value; })));
   const classBox = el("fieldset", { id: "classes" }, el("legend", {}, "Classes"),
@@ -202,6 +217,14 @@ export function makeViewer(scene) {
     "Drag to move through the disc, scroll or pinch to zoom, double-click to bring a point to the middle. " +
     "Keys: arrows, + and −, 0.");
   const notes = [];
+  if (scene.grid.radius < 1) {
+    notes.push(el("p", { class: "note" }, "The dashed circle is the study's radius R: all its points lie within. The " +
+      "ring from there to the rim is left white, because no cell of the study can lie there."));
+  }
+  if (scene.anchors.length) {
+    notes.push(el("p", { class: "help" }, "Each dot is an anchor, the mean of a group of like cells at one site. " +
+      "The encoder does not say whose they are. The encoder places a cell between the three anchors that it is most like."));
+  }
   if (scene.points) {
     const n = scene.points.columns.length;
     notes.push(el("p", { class: "help" }, `${thousands(n)} of your ${thousands(scene.points.of)} points are drawn. ` +
@@ -209,7 +232,7 @@ export function makeViewer(scene) {
   }
   const element = el("div", { class: "viewer" },
     el("div", { class: "stage" }, canvas, buttons, readout),
-    el("div", { class: "panel" }, classBox, layerBox, help, notes));
+    el("div", { class: "panel" }, scene.classes.length ? [classBox, layerBox] : null, help, notes));
 
   new ResizeObserver(() => refresh()).observe(canvas);
   const retheme = () => { theme = inks(document.body); draw(false); };

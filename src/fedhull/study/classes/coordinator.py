@@ -1,7 +1,8 @@
 """The coordinator of a study of classes: it matches the sites' classes, lets the sites align
-themselves, and learns."""
+themselves, learns, and has the sites judge what it has learned."""
 
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -10,17 +11,30 @@ import numpy as np
 
 from fedhull.errors import InvalidInput
 from fedhull.learn.centres import Centres
+from fedhull.learn.landmarks import Landmarks
+from fedhull.learn.verdict import calibrated, decide, verdict
 from fedhull.protocol.keys import digest
 from fedhull.protocol.summation import Summation
 from fedhull.registry import name_of
+from fedhull.study.classes.ballot import Candidate, most_candidates, opened_tally, propose
 from fedhull.study.classes.centre_sum import CentreNews, CentreSummation, CentreTotal
 from fedhull.study.classes.match_sum import MatchNews, MatchSummation, MatchTotal
 from fedhull.study.classes.matching import Match, match
-from fedhull.study.classes.publication import sealed_entries
+from fedhull.study.classes.outcome import (
+    LEARNED_AGAIN,
+    NOT_ASKED,
+    TOO_FEW,
+    TOO_MANY,
+    Vote,
+    unanswered,
+)
+from fedhull.study.classes.publication import publish, sealed_entries
 from fedhull.study.classes.standing import CENTRES, LAST, MATCH, stages_of
-from fedhull.study.coordinator import Coordinator, Publication
+from fedhull.study.coordinator import Coordinator, Proposal, Publication, Votes
 from fedhull.study.study import Study
 
+# How labels were matched, if they were, and the secrets that are shared with their owners.
+Labels = tuple[Match | None, Mapping[int, Sequence[int]]]
 # What a coordinator is told that a sum is for.
 _PURPOSES = {MATCH: "match", CENTRES: "align", LAST: "learn"}
 
@@ -59,13 +73,18 @@ class Matched(msgspec.Struct, frozen=True):
 class ClassCoordinator(Coordinator):
     """A summary says what the last sum is, and what is learned from it. `matched` is what came of
     the matching, if classes were matched before the last sum; `centres` are those of all classes
-    that were published, one after the other."""
+    that were published, one after the other; `model` is what is published at the end, and `vote`
+    how it was chosen."""
 
     def __init__(self, study: Study, matched: Matched | None = None):
         self.study: Study = study
         self.matched = matched
         self.centres: list[Centres] = []
         self.seconds: dict[str, float] = {}
+        self.model: Any = None
+        self.vote = Vote()
+        self._candidates: list[Candidate] = []
+        self._landmarks: Landmarks | None = None
         self._stages = stages_of(study)
         self._done = 0
         self._basis = b""
@@ -80,8 +99,26 @@ class ClassCoordinator(Coordinator):
         """The last sum, and all that is needed to learn from it again."""
 
     @abstractmethod
-    def learn(self, opened: Any) -> bytes:
-        """What is published in the end."""
+    def learn(self, opened: Any) -> Candidate:
+        """The model that is published unless the sites find another one clearly better."""
+
+    @abstractmethod
+    def alternatives(self, opened: Any) -> list[Candidate]:
+        """Others, over the same classes."""
+
+    @abstractmethod
+    def landmarks(self, opened: Any) -> Landmarks:
+        """Where the classes of the model lie."""
+
+    @property
+    @abstractmethod
+    def labels(self) -> Labels:
+        """What sites are told of their labels at the end."""
+
+    @property
+    def ballot_labels(self) -> Labels:
+        """What they must be told before they can judge: nothing, if they know it already."""
+        return None, {}
 
     def next_sum(self) -> Summation | None:
         """The sums of the study's stages, in order."""
@@ -104,8 +141,9 @@ class ClassCoordinator(Coordinator):
         early = isinstance(opened, MatchTotal | CentreTotal)
         return None if early else self.kept_last(opened)
 
-    def take(self, opened: Any, seconds: float) -> Publication:
-        """Which class is which, the centres of all classes, or the model."""
+    def take(self, opened: Any, seconds: float) -> Publication | Proposal:
+        """Which class is which, the centres of all classes, or what was learned: a model, or
+        candidates for it."""
         begin = perf_counter()
         if isinstance(opened, MatchTotal):
             made = Publication(self._match(opened))
@@ -114,10 +152,64 @@ class ClassCoordinator(Coordinator):
             self.centres.append(opened.centres)
             made = Publication(CentreNews.of(opened.centres).to_bytes())
         else:
-            made = Publication(self.learn(opened), ask=True)
+            self._done += 1
+            return self._conclude(opened)
         self._basis = digest(made.content)
         self._done += 1
         return made
+
+    def choose(self, votes: Votes) -> Publication:
+        """The candidate that the sites' held-out cells speak for; without their judgement, the
+        first one."""
+        begin, candidates, marks = perf_counter(), self._candidates, self._landmarks
+        n_classes = len(self.model.classes_)
+        tally = opened_tally(votes.judged, len(candidates), n_classes, len(votes.judges))
+        if tally is None or marks is None:
+            return self.unjudged(unanswered(votes.silent))
+        if tally.n_cells < self.study.disclosure.min_cells:
+            return self.unjudged(TOO_FEW)
+        chosen, at = decide(tally)
+        words = [candidate.words for candidate in candidates]
+        tolerance = (self.study.disclosure.min_cells - 1) * len(votes.judges)
+        curvature = self.study.geometry.curvature
+        found = verdict(tally, chosen, at, words, marks, curvature, tolerance)
+        self.model = calibrated(candidates[chosen].model, found)
+        self.vote = Vote(judged=found, judges=votes.judges)
+        self.seconds["learning"] += perf_counter() - begin
+        return self._published()
+
+    def learn_again(self, opened: Any, votes: Votes | None) -> None:
+        """Come to a model once more, from a sum that was kept and the votes that were cast then, if
+        they are on the same candidates."""
+        if isinstance(self.take(opened, 0.0), Proposal):
+            if votes is None:
+                self.unjudged(LEARNED_AGAIN)
+            else:
+                self.choose(votes)
+
+    def unjudged(self, why: str) -> Publication:
+        """The first candidate, since for this reason no site has judged any."""
+        self.vote = Vote(missed=why)
+        return self._published()
+
+    def _conclude(self, opened: Any) -> Publication | Proposal:
+        """What was learned, as candidates for the sites to judge or, without a ballot, as it is."""
+        study, default = self.study, self.learn(opened)
+        self.model = default.model
+        most = most_candidates(len(default.model.classes_))
+        if not study.learning.ballot or not most:
+            return self.unjudged(TOO_MANY if study.learning.ballot else NOT_ASKED)
+        begin = perf_counter()
+        self._candidates = [default, *self.alternatives(opened)[: most - 1]]
+        self._landmarks = self.landmarks(opened)
+        self.seconds["learning"] += perf_counter() - begin
+        return propose(study, self._candidates, self._landmarks, *self.ballot_labels)
+
+    def _published(self) -> Publication:
+        """The model, and for each site which class is which. Sites are asked how well it does if
+        they have not said so before."""
+        content = publish(self.study, self.model, *self.labels)
+        return Publication(content, ask=self.vote.judged is None)
 
     @property
     def _n_classes(self) -> int:

@@ -14,6 +14,10 @@ from fedhull.learn.centres import Centres, class_centres
 from fedhull.study.classes.told import tell
 from fedhull.study.study import Study
 
+# A site that cannot hold out so many cells in all holds out none: they are missed in training, and
+# tell little.
+_FEWEST_HELD_OUT = 20
+
 
 class ClassLine(msgspec.Struct, frozen=True, kw_only=True):
     """A class at a site: how many cells it has, how many of them are kept for testing and left out
@@ -66,7 +70,8 @@ class ClassHoldings:
     `classes` are those that leave, with the count and the sketch of the cells of each; `withheld`
     are the others. x : (n, 2), all points; of_class : (n,), the position of each point's class
     among all; test : (n,), which of them are kept for testing. Where names are agreed, a class may
-    stand for `several`. `Packed` names the fields that are kept with the cells between processes.
+    stand for `several`. `notes` are what the person who is asked is told of how the data were read.
+    `Packed` names the fields that are kept with the cells between processes.
     """
 
     Packed: ClassVar[Any]
@@ -79,6 +84,7 @@ class ClassHoldings:
     of_class: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     test: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
     several: dict[str, list[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.classes)} classes, {len(self.x):,} points)"
@@ -208,27 +214,41 @@ def prepare(
     points, _ = as_ball_points(x, study.geometry.curvature, "x")
     if points.shape[1] != 2:
         raise InvalidInput(f"x must lie in the disc, shape (n, 2), got shape {points.shape}")
-    classes, of_class = np.unique(y, return_inverse=True)
+    classes = np.unique(y)
     if len(classes) > study.labels.classes:
         raise InvalidInput(
             f"the data hold {len(classes)} classes, but the study allows {study.labels.classes} at "
             f"a site"
         )
-    test = _held_out(of_class, study.learning.holdout, study.learning.seed)
-    test &= ~np.isin(y, list(untested))
-    made = make(study, points[~test], y[~test], classes, None if donors is None else donors[~test])
+    made = hold_out(make, study, points, y, classes, donors, untested)
     if not made.classes:
         raise InvalidInput(
             f"none of the {len(classes)} classes may leave: "
             + "; ".join(f"{line.name} {line.withheld}" for line in made.lines[:3])
         )
-    tested = np.bincount(of_class[test], minlength=len(classes))
+    return made
+
+
+def hold_out(
+    make: Make[H],
+    study: Study,
+    x: np.ndarray,
+    y: np.ndarray,
+    classes: np.ndarray,
+    donors: np.ndarray | None = None,
+    untested: Collection[Any] = (),
+) -> H:
+    """Holdings of a site that numbers its classes in this order, some points of each being kept for
+    testing; nothing of a site may be allowed to leave."""
+    test = _held_out(study, y, untested)
+    made = make(study, x[~test], y[~test], classes, None if donors is None else donors[~test])
+    tested = [int((y[test] == line.name).sum()) for line in made.lines]
     lines = [
-        msgspec.structs.replace(line, cells=line.cells + int(n), tested=int(n))
+        msgspec.structs.replace(line, cells=line.cells + n, tested=n)
         for line, n in zip(made.lines, tested, strict=True)
     ]
     everything = positions_among([*made.classes, *made.withheld], y)
-    return replace(made, lines=lines, x=points, of_class=everything, test=test)
+    return replace(made, lines=lines, x=x, of_class=everything, test=test)
 
 
 def positions_among(names: list[Any], y: np.ndarray) -> np.ndarray:
@@ -249,11 +269,15 @@ def too_few(study: Study, members: np.ndarray, donors: np.ndarray | None, cells:
     return ""
 
 
-def _held_out(of_class: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Which points are kept for testing: the share of each class, rounded down."""
-    rng = np.random.default_rng(seed)
-    test = np.zeros(len(of_class), dtype=bool)
-    for number in range(of_class.max(initial=-1) + 1):
-        members = np.flatnonzero(of_class == number)
-        test[rng.permutation(members)[: int(share * len(members))]] = True
-    return test
+def _held_out(study: Study, y: np.ndarray, untested: Collection[Any]) -> np.ndarray:
+    """Which points are kept for testing: the study's share of each class but those `untested`,
+    rounded down, whatever order the site has its classes in; none, if these are too few to say
+    much."""
+    rng = np.random.default_rng(study.learning.seed)
+    test = np.zeros(len(y), dtype=bool)
+    for name in np.unique(y):
+        members = np.flatnonzero(y == name)
+        test[rng.permutation(members)[: int(study.learning.holdout * len(members))]] = True
+    test &= ~np.isin(y, list(untested))
+    fewest = max(study.disclosure.min_cells, _FEWEST_HELD_OUT)
+    return test if test.sum() >= fewest else np.zeros_like(test)

@@ -3,16 +3,21 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from fedhull.protocol.layout import Layout
 from fedhull.protocol.sizes import bytes_up
+from fedhull.study.classes.ballot import ballot_layout, most_candidates
 from fedhull.study.classes.centre_sum import CentreSummation
 from fedhull.study.classes.match_sum import MatchSummation
 from fedhull.study.classes.standing import CENTRES, MATCH, stages_of
+from fedhull.study.counts import COUNTS
+from fedhull.study.plan import Plan
 from fedhull.study.study import Study
 
 
-class Plan(NamedTuple):
-    """The numbers by name, and what a person reads, line by line."""
+class Answer(NamedTuple):
+    """How what a site answers at the end is laid out, and what there is to say of it."""
 
+    layout: Layout
     numbers: dict[str, Any]
     words: list[str]
 
@@ -42,6 +47,27 @@ def plan_early_sums(study: Study, n_classes: int) -> Plan:
     centres = stages.count(CENTRES) * found["bytes_up_centres"]
     found["bytes_up_early"] = found["bytes_up_match"] + centres
     return Plan(found, words)
+
+
+def plan_answer(study: Study, n_candidates: int, n_classes: int, tested: int | None) -> Answer:
+    """What a site with so many held-out points answers at the end: how so many candidates do, or
+    how well the published model does."""
+    shown = min(n_candidates, most_candidates(n_classes))
+    if not study.learning.ballot or not shown:
+        return Answer(COUNTS, {"candidates": 0}, [])
+    layout = ballot_layout(shown, n_classes)
+    numbers = {"candidates": shown, "numbers_in_ballot": layout.parts[0][1]}
+    words = [
+        f"Ballot: {shown} candidates are tried on held-out points at each site; how they do leaves "
+        f"in {numbers['numbers_in_ballot']:,} masked numbers, {layout.packed_size:,} bytes, which "
+        f"can be read as a sum over all sites only.",
+    ]
+    if tested is not None and tested < study.disclosure.min_cells:
+        words.append(
+            f"With {tested} held-out points, fewer than {study.disclosure.min_cells}, your site "
+            f"would abstain: what it sends then counts nothing, and nobody can tell."
+        )
+    return Answer(layout, numbers, words)
 
 
 def agreed_or(study: Study, classes: Sequence[Any]) -> int:

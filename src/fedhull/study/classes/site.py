@@ -11,19 +11,23 @@ from fedhull.disc.isometry import Isometry
 from fedhull.errors import BadMessage, FedhullError
 from fedhull.learn.centres import Centres
 from fedhull.learn.site_alignment import align_site
+from fedhull.learn.tally import Tally
 from fedhull.protocol.client import ClientState
 from fedhull.protocol.keys import Identity, Randomness, digest
+from fedhull.protocol.layout import Layout, Vector
 from fedhull.protocol.summation import Contribution
+from fedhull.study.classes.ballot import Ballot, judge, read_ballot
 from fedhull.study.classes.centre_sum import CentreContribution, CentreNews, CentreSummation
 from fedhull.study.classes.holdings import ClassHoldings, moved
 from fedhull.study.classes.match_sum import MatchContribution, MatchNews, MatchSummation
 from fedhull.study.classes.matching import is_doubtful
-from fedhull.study.classes.outcome import MODEL, model_file
+from fedhull.study.classes.outcome import CAME_TO_NOTHING, MODEL, NOT_ASKED, Vote, model_file
 from fedhull.study.classes.pseudonym import Entry, Pseudonym
 from fedhull.study.classes.publication import in_own_words, read_entries, read_publication
 from fedhull.study.classes.spoiled import Spoiled
 from fedhull.study.classes.standing import LAST, MATCH, Fit, Standing, Told, stages_of
 from fedhull.study.site import Site
+from fedhull.study.stamp import Stamp
 from fedhull.study.study import Study
 
 
@@ -33,7 +37,7 @@ class ClassSite(Site):
     sum. After the last message, `model` is the published classifier in the site's own words,
     `names` says which class of the server's is which of the site's, `entries` what became of each
     of the site's classes, and `correct` of `tested` held-out points were classified as the site had
-    labelled them.
+    labelled them. `tally` is what the site has counted of candidates, if it was asked.
 
     If it is told nonsense about its own classes, a site that stayed away from the next sum would
     show whose classes they are. It takes part as if nothing were wrong, and adds noise: nobody can
@@ -60,6 +64,7 @@ class ClassSite(Site):
         self.model: Any = None
         self.names: dict[int, Any] = {}
         self.entries: list[Entry] = []
+        self.tally: Tally | None = None
         self.correct = 0
         self.tested = len(holdings.test_y)
         # the classes of the model as the server numbers them
@@ -169,6 +174,34 @@ class ClassSite(Site):
             lambda: held.centres(study, numbers, n_classes, self.isometry),
         )
 
+    def ballot_layout(self, proposed: bytes) -> Layout:
+        """As many numbers as the candidates and their classes take."""
+        try:
+            return self._ballot(proposed).layout
+        except BadMessage:
+            return Layout(())
+
+    def judge(self, proposed: bytes) -> Vector:
+        """How the candidates do on the site's held-out points."""
+        self._check_told()
+        ballot, held = self._ballot(proposed), self.holdings
+        number = self.numbers_in(ballot)
+        numbers = np.array([number.get(name, -1) for name in held.test_y.tolist()], dtype=np.int64)
+        tested, cells = (moved(x, self.isometry) for x in (held.test_x, held.x))
+        self.tally = judge(self.study, ballot, tested, numbers, cells)
+        return ballot.layout.vector([self.tally.packed().tolist()])
+
+    def numbers_in(self, ballot: Ballot) -> dict[Any, int]:
+        """{a class of the site's: its number among those of the candidates}."""
+        known = zip(self.holdings.classes, self.class_numbers, strict=True)
+        return {name: mine[0] for name, mine in known if len(mine) == 1}
+
+    def _ballot(self, proposed: bytes) -> Ballot:
+        """What is proposed, once, after the last sum."""
+        if not self.study.learning.ballot or self.stage != LAST:
+            raise BadMessage("the server asks for a judgement that the study does not provide for")
+        return read_ballot(self.study, proposed)
+
     def take(self, published: bytes) -> tuple[int, int] | None:
         """Which class is which, the centres of all classes, or the model."""
         if self.stage == LAST:
@@ -236,15 +269,17 @@ class ClassSite(Site):
         self._use(published, complete=False)
         self.sums_done = self.n_sums
 
-    def files(self) -> dict[str, bytes]:
-        """The model, in the site's words, for the cells of this site."""
+    def files(self, stamp: Stamp | None = None) -> dict[str, bytes]:
+        """The model, in the site's words, for the cells of this site. A site that has missed the
+        end of the session does not know who else was in the sum."""
         isometry, model = self.isometry, self.model
         if isometry is not None:
             # scikit-learn, on which it stands, is slow to import
             from fedhull.learn.aligned import AlignedClassifier
 
             model = AlignedClassifier(model, isometry, self.name, self.study.hash.hex())
-        return {MODEL: model_file(model, self.study, self.model_centres)}
+        survivors = self.session.survivors
+        return {MODEL: model_file(model, self.study, self.model_centres, stamp, survivors)}
 
     def result(self) -> dict[str, Any]:
         """Plain numbers and words."""
@@ -264,6 +299,11 @@ class ClassSite(Site):
                 }
                 for name, entry in zip(self.sent_classes, self.entries, strict=False)
             ],
+            "ballot": Vote(self.model.judged_, missed=self.why_unjudged).to_json()
+            | {
+                "counted": 0 if self.tally is None else self.tally.n_cells,
+                "objection": None if self.veto is None else str(self.veto),
+            },
             "alignment": [[fit.before, fit.after] for fit in self.standing.fits],
             "correct": self.correct,
             "tested": self.tested,
@@ -274,8 +314,17 @@ class ClassSite(Site):
         """The server's number of each held-out point's class; −1 where it has none."""
         held = self.holdings
         number = {name: number for number, name in names.items()}
-        number |= {name: entry.number for name, entry in zip(held.classes, entries, strict=False)}
+        sent = zip(self.sent_classes, entries, strict=False)
+        number |= {name: entry.number for name, entry in sent}
         return np.array([number.get(name, -1) for name in held.test_y.tolist()])
+
+    @property
+    def why_unjudged(self) -> str:
+        """Why the model was not judged before it was published, as far as a site knows; empty if it
+        was."""
+        if self.model.judged_ is not None:
+            return ""
+        return CAME_TO_NOTHING if self.study.learning.ballot else NOT_ASKED
 
     def _check_told(self) -> None:
         """Raise what is wrong with what the site was told of its classes."""

@@ -2,17 +2,18 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from fedhull.data.files import read_column
 from fedhull.embed.embedder import CellEmbedder
 from fedhull.errors import InvalidInput
-from fedhull.protocol.agreement import collusion_words
+from fedhull.protocol.keys import Identity, Randomness
+from fedhull.protocol.messages import published_content
+from fedhull.study.classes.ballot import MOST_CANDIDATES
 from fedhull.study.classes.holdings import ClassHoldings
-from fedhull.study.classes.plan import Plan
 from fedhull.study.classes.standing import stages_of
 from fedhull.study.classes.told import BOTH_FROM
 from fedhull.study.frame import load_points, read_encoder
@@ -26,6 +27,11 @@ from fedhull.text import printable
 class ClassTask(Task):
     """A classifier is learned from what sites say of their classes; `encoder` places cells in the
     disc, if the study has one."""
+
+    # what a summary has of its own: what sites hold, and the two sides of a session
+    Holdings: ClassVar[Any]
+    Site: ClassVar[Any]
+    Coordinator: ClassVar[Any]
 
     study: Study
     encoder: CellEmbedder | None = None
@@ -42,6 +48,11 @@ class ClassTask(Task):
         """As many as it takes to match classes, to align sites, and to learn."""
         return len(stages_of(self.study))
 
+    @property
+    def ballot(self) -> bool:  # type: ignore[override]
+        """Unless the study does without."""
+        return self.study.learning.ballot
+
     @abstractmethod
     def prepare(
         self,
@@ -55,13 +66,35 @@ class ClassTask(Task):
 
     @abstractmethod
     def hold(self, x: np.ndarray, y: np.ndarray, classes: np.ndarray) -> Any:
-        """The same for a rehearsal: no point is kept for testing, and the site numbers its classes
-        in this order."""
+        """The same for a rehearsal: the site numbers its classes in this order, and may have none
+        that leaves."""
 
-    @abstractmethod
-    def plan(self, holdings: Any, corners: int) -> Plan:
-        """What the study would send, if a site holds this; with None, for any site, whose hulls, if
-        it sends any, have so many corners."""
+    def holdings_from_bytes(self, raw: bytes) -> Any:
+        """The inverse of the holdings' `to_bytes`."""
+        return self.Holdings.from_bytes(raw)
+
+    def site(
+        self,
+        name: str,
+        identity: Identity,
+        holdings: Any,
+        randomness: Randomness | None = None,
+        checkpoint: bytes | None = None,
+    ) -> Any:
+        """A site with these holdings."""
+        return self.Site(self.study, name, identity, holdings, randomness, checkpoint)
+
+    def coordinator(self) -> Any:
+        """The coordinator's side."""
+        return self.Coordinator(self.study)
+
+    def late(
+        self, name: str, identity: Identity, holdings: Any, receipt: bytes, publication: bytes
+    ) -> Any:
+        """A site that makes the published model its own after the session."""
+        site = self.site(name, identity, holdings)
+        site.take_late(published_content(publication, self.study), receipt)
+        return site
 
     @abstractmethod
     def leaving(self, holdings: Any) -> list[str]:
@@ -90,37 +123,71 @@ class ClassTask(Task):
             f"as a whole, on this machine, so that they fit the others'; nobody is told how."
         ]
 
+    def testing(self, tested: int) -> str:
+        """What leaves of so many points that are kept for testing."""
+        least = self.study.disclosure.min_cells
+        if not self.ballot:
+            return (
+                f"The coordinator also gets one masked count: how many of your {tested:,} test "
+                f"points the model gets right, which it can only read as a sum over sites."
+            )
+        if tested < least:
+            return (
+                f"Before the model is published, sites judge up to {MOST_CANDIDATES} candidates on "
+                f"their test points. You have {tested:,}, fewer than {least}: your site will count "
+                f"none of them, and nobody can tell."
+            )
+        return (
+            f"Before the model is published, up to {MOST_CANDIDATES} candidates are tried on your "
+            f"{tested:,} test points, on this machine. How many points of each class each of them "
+            f"takes for which, how sure it is, and how far points are from all classes: these "
+            f"numbers leave, masked, and the coordinator can only read their totals over all sites "
+            f"that it asks."
+        )
+
     def read(self, source: Source) -> Any:
         """Place the cells, keep some for testing, and make of the others what would leave."""
         donor = source.donor
-        points, labels = load_points(self.encoder, source.data, source.label, source.layer, donor)
+        points, labels, notes = load_points(
+            self.encoder, source.data, source.label, source.layer, donor
+        )
         donors = None if donor is None else read_column(source.data, donor)
         if not self.study.agreed:
             if source.names is not None:
                 raise InvalidInput("--map is for studies with [classes] names; this one has none")
-            return self.prepare(points, labels, donors)
+            return replace(self.prepare(points, labels, donors), notes=notes)
         own = {} if source.names is None else read_map(source.names)
         names, several = agreed_labels(labels.tolist(), self.study.agreed, own)
-        return self.prepare(points, names, donors, several)
+        return replace(self.prepare(points, names, donors, several), notes=notes)
 
-    def explain(self, name: str, holdings: ClassHoldings) -> list[str]:
+    def what_leaves(self, holdings: ClassHoldings) -> list[str]:
         """How many of how many points leave, in what form, to whom."""
         study = self.study
         placed = (
             f"Your cells are placed in the disc on this machine, by the study's encoder "
-            f"{study.encoder_hash} (SHA-256)."
+            f"{study.attached} (SHA-256)."
         )
         return [
-            f"Study '{study.name}', hash {study.hash.hex()}, coordinated by the holder of key "
-            f"{study.coordinator or 'none'}; you are {name}, one of {len(study.clients)} sites.",
-            *([placed] if study.encoder_hash else []),
+            *([placed] if study.attached else []),
+            *holdings.notes,
             f"You hold {len(holdings.x):,} points in {len(holdings.lines)} classes:",
             *self.leaving(holdings),
-            f"The coordinator also gets one masked count: how many of your "
-            f"{len(holdings.test_y):,} test points the model gets right, which it can only read as "
-            f"a sum over sites.",
-            collusion_words(study),
+            self.testing(len(holdings.test_y)),
         ]
+
+    def doubts(self, holdings: ClassHoldings) -> list[str]:
+        """How the data were read, which classes are withheld, and whether any cells are tested."""
+        withheld = [
+            f"Nothing of the class {line.name} leaves: it {line.withheld}."
+            for line in holdings.lines
+            if line.withheld
+        ]
+        untested = (
+            ["No cells can be kept for testing: this site says nothing of how good the model is."]
+            if len(holdings.test_y) == 0
+            else []
+        )
+        return [*holdings.notes, *withheld, *untested]
 
     def summarize(self, result: Mapping[str, Any]) -> str:
         """How well the model does, and at a site in which words it speaks."""
@@ -134,6 +201,7 @@ class ClassTask(Task):
                 else "Accuracy: not known, because a site that was asked did not answer, or no "
                 "site held points out."
             )
+            words += _ballot_words(result["ballot"])
             if doubtful:
                 numbers = ", ".join(str(match["number"] + 1) for match in doubtful)
                 words += (
@@ -154,4 +222,17 @@ class ClassTask(Task):
                 f"\nIt is right on {result['accuracy']:.2f} % of the {result['tested']:,} points "
                 f"you held out."
             )
+        words += _ballot_words(result["ballot"])
         return words
+
+
+def _ballot_words(ballot: Mapping[str, Any]) -> str:
+    """What the coordinator is told of how the model was chosen."""
+    if not ballot["held"]:
+        return f"\nThe model is the default, not calibrated: {ballot['why_not']}."
+    chosen = "the default" if ballot["chosen"] == 0 else ballot["candidate"]
+    words = f"\nChosen out of {ballot['candidates']} candidates: {chosen}."
+    if ballot["tolerance"]:
+        words += f" Counts over all sites are right to within {ballot['tolerance']:,} points."
+    off = 100 * ballot["calibration_error"]
+    return f"{words} Its probabilities are calibrated: on average they are off by {off:.1f} points."

@@ -4,12 +4,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from fedhull.learn.centres import Centres
-from fedhull.study.classes.coordinator import ClassCoordinator
+from fedhull.learn.landmark_search import landmarks_of_corners
+from fedhull.learn.landmarks import Landmarks
+from fedhull.registry import name_of
+from fedhull.study.classes.ballot import Candidate
+from fedhull.study.classes.coordinator import ClassCoordinator, Labels
 from fedhull.study.classes.outcome import ClassOutcome
-from fedhull.study.classes.publication import publish
 from fedhull.study.coordinator import Record
 from fedhull.study.counts import Counts
+from fedhull.study.hulls.candidates import hull_alternatives
 from fedhull.study.hulls.holdings import HullHoldings
 from fedhull.study.hulls.learning import Learned, check_hulls, learn
 from fedhull.study.hulls.site import HullSite
@@ -69,13 +75,37 @@ class HullCoordinator(ClassCoordinator):
         """The hulls."""
         return opened.to_bytes()
 
-    def learn(self, opened: HullTotal) -> bytes:
-        """The model, and for each site to which class each of its labels was assigned."""
+    def learn(self, opened: HullTotal) -> Candidate:
+        """The study's classifier, trained on the corners of all hulls."""
         self._total = opened
         check_hulls(self.study, opened)
         learned = self._learned = learn(self.study, opened)
         self.seconds |= learned.seconds
-        return publish(self.study, learned.model, learned.match, opened.secrets)
+        return Candidate(f"{name_of(self.study.learning.method)}, as it is", learned.model)
+
+    def alternatives(self, opened: HullTotal) -> list[Candidate]:
+        """The same classifier with other settings, and others."""
+        assert self._learned is not None
+        return hull_alternatives(self.study, self._learned)
+
+    def landmarks(self, opened: HullTotal) -> Landmarks:
+        """From the corners."""
+        assert self._learned is not None
+        points, groups = self._learned.corners
+        columns = np.searchsorted(self.model.classes_, groups)
+        return landmarks_of_corners(points, columns, self.study.geometry.curvature)
+
+    @property
+    def labels(self) -> Labels:
+        """Hulls are matched in the last sum."""
+        assert self._learned is not None
+        assert self._total is not None
+        return self._learned.match, self._total.secrets
+
+    @property
+    def ballot_labels(self) -> Labels:
+        """Where names are agreed, sites know which hull is of which class."""
+        return super().ballot_labels if self.study.agreed else self.labels
 
     def outcome(self, record: Record, counts: Counts) -> HullOutcome:
         """All of it."""
@@ -85,12 +115,13 @@ class HullCoordinator(ClassCoordinator):
         return HullOutcome(
             study=self.study,
             survivors=total.survivors,
-            model=learned.model,
+            model=self.model,
             match=learned.match,
             secrets=total.secrets,
             centres=self.centres,
             learning_seconds=self.seconds,
-            counts=counts,
+            vote=self.vote,
+            counts=self.vote.counts or counts,
             record=record,
             total=total,
             learned=learned,

@@ -3,10 +3,11 @@
 import msgspec
 
 from fedhull.protocol.sizes import bytes_up
-from fedhull.study.classes.plan import Plan, agreed_or, plan_early_sums
-from fedhull.study.counts import COUNTS
+from fedhull.study.classes.plan import agreed_or, plan_answer, plan_early_sums
+from fedhull.study.hulls.candidates import others
 from fedhull.study.hulls.holdings import HullHoldings, class_table
 from fedhull.study.hulls.sum import HullSummation
+from fedhull.study.plan import Plan
 from fedhull.study.study import Study, announced_corners
 
 
@@ -19,7 +20,14 @@ def plan_hulls(study: Study, own: HullHoldings | None, corners: int) -> Plan:
     filled, n_bins = sites * corners, study.quantizer.n_bins
     layout = HullSummation(study).layout((announced,), sites)
     names = range(classes) if own is None else own.classes
-    early, early_words = plan_early_sums(study, agreed_or(study, names))
+    n_classes = agreed_or(study, names)
+    early, early_words = plan_early_sums(study, n_classes)
+    answer = plan_answer(
+        study,
+        1 + len(others(study, {})),
+        n_classes,
+        None if own is None else len(own.test_y),
+    )
     numbers = {
         "summary": study.learning.summary,
         "bins": n_bins,
@@ -31,8 +39,9 @@ def plan_hulls(study: Study, own: HullHoldings | None, corners: int) -> Plan:
         "field_bits": coding.field.bits,
         "power_sums": study.sums_for(announced),
         **early,
+        **answer.numbers,
         "bytes_up_per_client": early["bytes_up_early"]
-        + bytes_up(study, min(study.clients), layout, COUNTS),
+        + bytes_up(study, min(study.clients), layout, answer.layout),
         "threshold": study.threshold,
         "tolerated": study.tolerated,
         "largest_distortion": study.geometry.epsilon / 2.0,
@@ -52,6 +61,7 @@ def plan_hulls(study: Study, own: HullHoldings | None, corners: int) -> Plan:
         f"Bins shared by two hulls, if all bins were equally likely: about "
         f"{numbers['expected_collisions']:.2g}; near the rim there are more.",
     ]
+    words += answer.words
     if own is not None:
         numbers |= {
             "classes": len(own.classes),

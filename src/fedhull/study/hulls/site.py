@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from fedhull.study.classes.ballot import Ballot
+from fedhull.study.classes.publication import read_entries
 from fedhull.study.classes.site import ClassSite
 from fedhull.study.hulls.holdings import HullHoldings, realigned
 from fedhull.study.hulls.sum import HullContribution
@@ -41,6 +43,15 @@ class HullSite(ClassSite):
         for name, entry in zip(self.sent_classes, self.entries, strict=True):
             found.setdefault(entry.number, set()).add(before[name])
         return {number: n.pop() for number, n in found.items() if len(n) == 1}
+
+    def numbers_in(self, ballot: Ballot) -> dict[Any, int]:
+        """As the server has matched the hulls, unless names are agreed."""
+        if self.study.agreed:
+            return super().numbers_in(ballot)
+        assert self.pseudonym is not None
+        entries = read_entries(self.study, ballot.entries, self.pseudonym, ballot.bound_to)
+        named = zip(self.sent_classes, entries, strict=True)
+        return {name: entry.number for name, entry in named}
 
     def last_contribution(self) -> HullContribution:
         """The site's hulls."""

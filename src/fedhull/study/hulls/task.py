@@ -7,17 +7,16 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fedhull.protocol.keys import Identity, Randomness
-from fedhull.protocol.messages import published_content
-from fedhull.study.classes.plan import Plan
+from fedhull.study.classes.holdings import hold_out
 from fedhull.study.classes.task import ClassTask
-from fedhull.study.coordinator import Record
+from fedhull.study.coordinator import Record, Votes
 from fedhull.study.counts import Counts
 from fedhull.study.hulls.coordinator import HullCoordinator, HullOutcome
 from fedhull.study.hulls.holdings import HullHoldings, class_table, make_hulls, prepare
 from fedhull.study.hulls.plan import plan_hulls
 from fedhull.study.hulls.site import HullSite
 from fedhull.study.hulls.sum import HullTotal
+from fedhull.study.plan import Plan
 
 # The share of points above which a site is warned before it agrees.
 _MUCH = 0.5
@@ -27,6 +26,7 @@ _MUCH = 0.5
 class HullTask(ClassTask):
     """One sum of hulls, from which a classifier is learned."""
 
+    Holdings, Site, Coordinator = HullHoldings, HullSite, HullCoordinator
     choices = ("method", "grouping", "strength", "classes")
 
     def prepare(
@@ -40,47 +40,16 @@ class HullTask(ClassTask):
         return prepare(self.study, x, y, donors, several)
 
     def hold(self, x: np.ndarray, y: np.ndarray, classes: np.ndarray) -> HullHoldings:
-        """Make hulls of all points."""
-        return make_hulls(self.study, x, y, classes)
+        """Keep some points for testing, make hulls of the others."""
+        return hold_out(make_hulls, self.study, x, y, classes)
 
-    def holdings_from_bytes(self, raw: bytes) -> HullHoldings:
-        """The inverse of the holdings' `to_bytes`."""
-        return HullHoldings.from_bytes(raw)
-
-    def site(
-        self,
-        name: str,
-        identity: Identity,
-        holdings: HullHoldings,
-        randomness: Randomness | None = None,
-        checkpoint: bytes | None = None,
-    ) -> HullSite:
-        """A site with these holdings."""
-        return HullSite(self.study, name, identity, holdings, randomness, checkpoint)
-
-    def coordinator(self) -> HullCoordinator:
-        """The coordinator's side."""
-        return HullCoordinator(self.study)
-
-    def late(
-        self,
-        name: str,
-        identity: Identity,
-        holdings: HullHoldings,
-        receipt: bytes,
-        publication: bytes,
-    ) -> HullSite:
-        """A site that makes the published model its own after the session."""
-        site = HullSite(self.study, name, identity, holdings)
-        site.take_late(published_content(publication, self.study), receipt)
-        return site
-
-    def learn(self, kept: bytes, **settings: Any) -> HullOutcome:
+    def learn(self, kept: bytes, votes: bytes | None = None, **settings: Any) -> HullOutcome:
         """Group and train again, with other settings of [learning]."""
         learning = msgspec.structs.replace(self.study.learning, **settings)
         study = msgspec.structs.replace(self.study, learning=learning)
         coordinator = HullCoordinator(study)
-        coordinator.take(HullTotal.from_bytes(kept), 0.0)
+        cast = None if votes is None or settings else Votes.from_bytes(votes)
+        coordinator.learn_again(HullTotal.from_bytes(kept), cast)
         return coordinator.outcome(Record(), Counts(None, None, []))
 
     def plan(self, holdings: HullHoldings | None, corners: int) -> Plan:

@@ -9,14 +9,19 @@ import msgspec
 import numpy as np
 
 from fedhull.errors import InvalidInput
+from fedhull.learn.centres import Centres
 from fedhull.learn.extent import Extent
+from fedhull.learn.horocycles import draw_horocycles
+from fedhull.learn.landmark_search import landmarks_of_features
+from fedhull.learn.landmarks import Landmarks, landmarks_of_centres
 from fedhull.learn.moment_classifier import SCALES, MomentClassifier
-from fedhull.learn.moments import Moments
-from fedhull.study.classes.coordinator import ClassCoordinator, Matched
+from fedhull.learn.moments import BITS, Moments
+from fedhull.study.classes.ballot import Candidate
+from fedhull.study.classes.coordinator import ClassCoordinator, Labels, Matched
 from fedhull.study.classes.outcome import ClassOutcome
-from fedhull.study.classes.publication import publish
 from fedhull.study.coordinator import Record
 from fedhull.study.counts import Counts
+from fedhull.study.moments.candidates import others
 from fedhull.study.moments.holdings import MomentHoldings
 from fedhull.study.moments.site import MomentSite
 from fedhull.study.moments.sum import MOMENT_FIELD, MomentSummation, MomentTotal
@@ -98,7 +103,8 @@ class MomentCoordinator(ClassCoordinator):
     fitted."""
 
     _total: MomentTotal | None = None
-    _model: MomentClassifier | None = None
+    # the classes with enough cells over all sites
+    _enough = np.empty(0, dtype=np.int64)
 
     def last_sum(self, number: int, n_classes: int, basis: bytes) -> MomentSummation:
         """Moments of all classes."""
@@ -115,45 +121,81 @@ class MomentCoordinator(ClassCoordinator):
             )
         )
 
-    def learn(self, opened: MomentTotal) -> bytes:
-        """The model, and for each site which class is which."""
-        begin, study, matched = perf_counter(), self.study, self.matched
-        moments = opened.moments
-        enough = np.flatnonzero(moments.counts >= study.disclosure.min_cells)
-        if len(enough) < 2:
+    def learn(self, opened: MomentTotal) -> Candidate:
+        """The classifier of all cells."""
+        begin, study = perf_counter(), self.study
+        self._total = opened
+        self._enough = np.flatnonzero(opened.moments.counts >= study.disclosure.min_cells)
+        if len(self._enough) < 2:
             raise InvalidInput(
-                f"a classifier needs two classes, but {len(enough)} have "
+                f"a classifier needs two classes, but {len(self._enough)} have "
                 f"{study.disclosure.min_cells} cells over all sites together"
             )
-        self._total = opened
-        self._model = MomentClassifier.from_moments(
-            moments.only(enough),
-            enough,
+        made = Candidate("moments, as it is", self._fitted(opened))
+        self.seconds["learning"] = perf_counter() - begin
+        return made
+
+    def alternatives(self, opened: MomentTotal) -> list[Candidate]:
+        """Weaker and stronger penalties, and fewer features."""
+        return [
+            Candidate(words, self._fitted(opened, **settings))
+            for words, settings in others(opened.extent).items()
+        ]
+
+    def landmarks(self, opened: MomentTotal) -> Landmarks:
+        """The centres to which sites have aligned themselves and, of classes without one, what
+        their mean features say."""
+        study, moments, which = self.study, opened.moments, self._enough
+        n_features, curvature = study.learning.features, study.geometry.curvature
+        drawn = draw_horocycles(n_features, 2, SCALES, study.learning.seed)
+        known = self.centres[-1].only(which) if self.centres else Centres.none(len(which), 2)
+        missing = known.counts == 0
+        found = landmarks_of_centres(known, curvature)
+        means = [
+            np.ldexp(moments.sums[j, : opened.extent.of_class[j]].astype(np.float64), -BITS)
+            / moments.counts[j]
+            for j in which[missing].tolist()
+        ]
+        if not means:
+            return found
+        others = landmarks_of_features(means, drawn, curvature)
+        found.centres[missing], found.spreads[missing] = others.centres, others.spreads
+        return found
+
+    @property
+    def labels(self) -> Labels:
+        """Labels are matched before the last sum, if at all."""
+        matched = self.matched
+        return (None, {}) if matched is None else (matched.match, matched.secrets)
+
+    def _fitted(self, opened: MomentTotal, **settings: Any) -> MomentClassifier:
+        study = self.study
+        return MomentClassifier.from_moments(
+            opened.moments.only(self._enough),
+            self._enough,
             dimension=2,
             n_features=study.learning.features,
             scales=SCALES,
             curvature=study.geometry.curvature,
             seed=study.learning.seed,
+            **settings,
         )
-        self.seconds["learning"] = perf_counter() - begin
-        if matched is None:
-            return publish(study, self._model, None, {})
-        return publish(study, self._model, matched.match, matched.secrets)
 
     def outcome(self, record: Record, counts: Counts) -> MomentOutcome:
         """All of it."""
-        total, model, matched = self._total, self._model, self.matched
+        total, matched = self._total, self.matched
         assert total is not None
-        assert model is not None
+        match, secrets = self.labels
         return MomentOutcome(
             study=self.study,
             survivors=total.survivors,
-            model=model,
-            match=None if matched is None else matched.match,
-            secrets={} if matched is None else matched.secrets,
+            model=self.model,
+            match=match,
+            secrets=secrets,
             centres=self.centres,
             learning_seconds=self.seconds,
-            counts=counts,
+            vote=self.vote,
+            counts=self.vote.counts or counts,
             record=record,
             moments=total.moments,
             extent=total.extent,

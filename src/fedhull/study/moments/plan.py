@@ -5,10 +5,11 @@ from typing import Any
 import msgspec
 
 from fedhull.protocol.sizes import bytes_up
-from fedhull.study.classes.plan import Plan, agreed_or, plan_early_sums
-from fedhull.study.counts import COUNTS
+from fedhull.study.classes.plan import agreed_or, plan_answer, plan_early_sums
+from fedhull.study.moments.candidates import others
 from fedhull.study.moments.holdings import MomentHoldings, class_table, extent_of
 from fedhull.study.moments.sum import MomentSummation
+from fedhull.study.plan import Plan
 from fedhull.study.study import Study
 
 # More cells than these of each class allow no more features.
@@ -28,14 +29,18 @@ def plan_moments(study: Study, own: MomentHoldings | None) -> Plan:
     extent, site = extent_of(study, totals), min(study.clients)
     early, words = plan_early_sums(study, len(totals))
     summation = MomentSummation(study, early["sums"], len(totals))
-    learn = bytes_up(study, site, summation.layout(totals, sites), COUNTS, numbers=len(totals))
+    tested = None if own is None else len(own.test_y)
+    answer = plan_answer(study, 1 + len(others(extent)), len(totals), tested)
+    layout = summation.layout(totals, sites)
+    learn = bytes_up(study, site, layout, answer.layout, numbers=len(totals))
     numbers: dict[str, Any] = {
         "summary": study.learning.summary,
         "features": extent.features,
         "features_of_class": list(extent.of_class),
         "numbers_in_totals": extent.size,
-        "field_bits": summation.layout(totals, sites).parts[0][0].bits,
+        "field_bits": layout.parts[0][0].bits,
         **early,
+        **answer.numbers,
         "bytes_up_learn": learn,
         "bytes_up_per_client": early["bytes_up_early"] + learn,
         "threshold": study.threshold,
@@ -48,6 +53,7 @@ def plan_moments(study: Study, own: MomentHoldings | None) -> Plan:
         f"{numbers['field_bits']} bits; {learn:,} bytes with all messages.",
         "Of cells never as many numbers are known as they have coordinates: with fewer cells, "
         "moments are of fewer features.",
+        *answer.words,
     ]
     if own is not None:
         numbers |= {

@@ -8,22 +8,23 @@ import numpy as np
 
 from fedhull.errors import InvalidInput
 from fedhull.learn.centres import Centres
-from fedhull.protocol.keys import Identity, Randomness
-from fedhull.protocol.messages import published_content
-from fedhull.study.classes.plan import Plan
+from fedhull.study.classes.holdings import hold_out
 from fedhull.study.classes.task import ClassTask
-from fedhull.study.coordinator import Record
+from fedhull.study.coordinator import Record, Votes
 from fedhull.study.counts import Counts
 from fedhull.study.moments.coordinator import KeptSum, MomentCoordinator, MomentOutcome
 from fedhull.study.moments.holdings import MomentHoldings, class_table, make_moments, prepare
 from fedhull.study.moments.plan import plan_moments
 from fedhull.study.moments.site import MomentSite
+from fedhull.study.plan import Plan
 
 
 @dataclass(frozen=True)
 class MomentTask(ClassTask):
     """Classes are matched, unless their names are agreed, sites align themselves, as often as the
     study says, and then the moments of all cells are summed."""
+
+    Holdings, Site, Coordinator = MomentHoldings, MomentSite, MomentCoordinator
 
     def prepare(
         self,
@@ -36,42 +37,10 @@ class MomentTask(ClassTask):
         return prepare(self.study, x, y, donors, several)
 
     def hold(self, x: np.ndarray, y: np.ndarray, classes: np.ndarray) -> MomentHoldings:
-        """Sketch all points."""
-        return make_moments(self.study, x, y, classes)
+        """Keep some points for testing, sketch the others."""
+        return hold_out(make_moments, self.study, x, y, classes)
 
-    def holdings_from_bytes(self, raw: bytes) -> MomentHoldings:
-        """The inverse of the holdings' `to_bytes`."""
-        return MomentHoldings.from_bytes(raw)
-
-    def site(
-        self,
-        name: str,
-        identity: Identity,
-        holdings: MomentHoldings,
-        randomness: Randomness | None = None,
-        checkpoint: bytes | None = None,
-    ) -> MomentSite:
-        """A site with these holdings."""
-        return MomentSite(self.study, name, identity, holdings, randomness, checkpoint)
-
-    def coordinator(self) -> MomentCoordinator:
-        """The coordinator's side."""
-        return MomentCoordinator(self.study)
-
-    def late(
-        self,
-        name: str,
-        identity: Identity,
-        holdings: MomentHoldings,
-        receipt: bytes,
-        publication: bytes,
-    ) -> MomentSite:
-        """A site that makes the published model its own after the session."""
-        site = MomentSite(self.study, name, identity, holdings)
-        site.take_late(published_content(publication, self.study), receipt)
-        return site
-
-    def learn(self, kept: bytes, **settings: Any) -> MomentOutcome:
+    def learn(self, kept: bytes, votes: bytes | None = None, **settings: Any) -> MomentOutcome:
         """Fit the classifier to the totals again."""
         if settings:
             raise InvalidInput(
@@ -83,7 +52,7 @@ class MomentTask(ClassTask):
         coordinator = MomentCoordinator(self.study, found.matched)
         n_classes = len(found.of_class)
         coordinator.centres = [Centres.unpacked(np.array(c), n_classes) for c in found.centres]
-        coordinator.take(found.total, 0.0)
+        coordinator.learn_again(found.total, None if votes is None else Votes.from_bytes(votes))
         return coordinator.outcome(Record(), Counts(None, None, []))
 
     def plan(self, holdings: MomentHoldings | None, corners: int) -> Plan:

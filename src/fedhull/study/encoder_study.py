@@ -1,0 +1,93 @@
+"""Studies whose sites make an encoder together, and what can be chosen in them."""
+
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+
+from fedhull.codes.mean import MOST_SITES
+from fedhull.embed.correction import NO_CORRECTION, Correction
+from fedhull.errors import InvalidInput
+from fedhull.protocol.agreement import Agreement, Part
+from fedhull.study.promise import check_texts
+from fedhull.study.study import Attachment, Disclosure, Positive, Seed, Sha256
+
+NEIGHBOURS, AUTOENCODER = "neighbours", "autoencoder"
+
+
+class Neighbours(Part, frozen=True, kw_only=True):
+    """An encoder from three sums: of genes, of their products, and of anchors.
+
+    `genes` is the SHA-256 of the public list of genes, of which the `n_genes` most variable ones
+    are taken, and `n_components` principal axes. At most about `max_anchors` anchors are laid out,
+    each joined to its `n_neighbors` nearest. `correction` says what sites do about measuring
+    differently. The share `holdout` of a site's cells is kept out, if that makes 20 cells or more,
+    to judge the encoder by.
+    """
+
+    method: Literal["neighbours"] = "neighbours"
+    genes: Sha256
+    n_genes: Annotated[int, msgspec.Meta(ge=2, le=10_000)] = 2000
+    n_components: Annotated[int, msgspec.Meta(ge=2, le=100)] = 30
+    n_neighbors: Annotated[int, msgspec.Meta(ge=1, le=100)] = 5
+    max_anchors: Annotated[int, msgspec.Meta(ge=20, le=10_000)] = 4000
+    correction: Correction = NO_CORRECTION
+    curvature: Positive = 1.0
+    holdout: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.1
+    seed: Seed = 0
+
+
+class NeighbourStudy(Agreement, frozen=True, kw_only=True, dict=True):
+    """A study that makes an encoder from sums over all sites' cells."""
+
+    attachment: ClassVar[Attachment] = Attachment(
+        "encoder", "genes", "genes.txt", "the list of its genes: --genes FILE"
+    )
+
+    encoder: Neighbours
+    disclosure: Disclosure = Disclosure()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_texts(self)
+
+    @property
+    def attached(self) -> str:
+        """The SHA-256 of the list of genes."""
+        return self.encoder.genes
+
+
+class Autoencoder(Part, frozen=True, kw_only=True):
+    """Which autoencoder is trained, and for how long.
+
+    `start` is the SHA-256 of the encoder file that everybody begins with; `epochs` are passes of
+    each site over its own cells in each of the `rounds`.
+    """
+
+    method: Literal["autoencoder"] = "autoencoder"
+    start: Sha256
+    rounds: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 20
+    epochs: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1
+    seed: Seed = 0
+
+
+class AutoencoderStudy(Agreement, frozen=True, kw_only=True, dict=True):
+    """A study that trains an autoencoder by federated averaging, one sum for each round."""
+
+    attachment: ClassVar[Attachment] = Attachment(
+        "encoder", "start", "start.npz", "the encoder that it starts from: --encoder FILE"
+    )
+
+    encoder: Autoencoder
+
+    def __post_init__(self) -> None:
+        if len(self.clients) > MOST_SITES:
+            raise InvalidInput(
+                f"an encoder study has at most {MOST_SITES:,} clients, got {len(self.clients):,}"
+            )
+        super().__post_init__()
+        check_texts(self)
+
+    @property
+    def attached(self) -> str:
+        """The SHA-256 of the encoder that everybody starts from."""
+        return self.encoder.start

@@ -1,0 +1,22 @@
+"""Which classifiers the coordinator of a study of moments proposes, besides the usual one."""
+
+from typing import Any
+
+from fedhull.learn.extent import Extent
+
+_PENALTIES = (0.001, 0.3, 3.0)
+# So many times fewer features.
+_FEWER = (2, 4)
+
+
+def others(extent: Extent) -> dict[str, dict[str, Any]]:
+    """Weaker and stronger penalties, and fewer features: in words, and as settings of
+    `MomentClassifier.from_moments`."""
+    found: dict[str, dict[str, Any]] = {
+        f"moments, alpha = {alpha:g}": {"alpha": alpha} for alpha in _PENALTIES
+    }
+    for times in _FEWER:
+        most = extent.features // times
+        if most > 1:
+            found[f"moments, {most} features"] = {"most": most}
+    return found

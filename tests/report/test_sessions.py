@@ -1,0 +1,51 @@
+"""Several sessions over the same data: a site's page counts them, and ticks what is so."""
+
+import json
+
+import pytest
+from conformance import agree
+from federations import TWO_OF_THREE, draft, make_data
+
+from fedhull.kits.provision import make_kits
+from fedhull.report.narration import narrate
+from fedhull.report.page_file import page_from_json
+from fedhull.report.parts import upload_check
+
+NAMES = ["lab-a", "lab-b", "lab-c"]
+MOMENTS = '[learning]\nsummary = "moments"\nfeatures = 32\nalign = 0'
+
+
+def pages_of(run_here, folder, learning, sessions):
+    """lab-a's page after each of several sessions over the same data."""
+    kits = make_kits(draft(NAMES, f"{TWO_OF_THREE}\n{learning}"), folder / "kits").folder
+    data = make_data(folder, NAMES)
+    for i in range(sessions):
+        agreeing = {name: agree(kits, name, data, again=True) for name in NAMES}
+        results = run_here(kits, agreeing, run=f"run-{i}")["lab-a"]
+        yield json.loads((results / "result.json").read_text())["report"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("learning", "once"), [("", "once"), (MOMENTS, "once to each sum")])
+def test_a_second_session_is_counted_and_not_ticked_as_the_only_one(
+    run_here, tmp_path, learning, once
+):
+    pages = list(pages_of(run_here, tmp_path, learning, 3))
+    shown = [[(check["words"], check["passed"]) for check in page["checks"]] for page in pages]
+    assert (f"This site uploaded {once}", True) in shown[0]
+    for checks, number in zip(shown[1:], ("2nd", "3rd"), strict=True):
+        told = (
+            f"This is the {number} session over these data, which somebody at this site agreed to"
+        )
+        assert (told, None) in checks
+        assert not any("uploaded once" in words for words, _ in checks)
+    told = [" ".join(narrate(page_from_json(page, "it"))["unprotected"]) for page in pages]
+    assert "session over these data. Each reveals" not in told[0]
+    assert "This is the 2nd session over these data. Each reveals a sum, and two" in told[1]
+
+
+def test_results_from_before_sessions_were_counted_are_read_as_first_ones(run_here, tmp_path):
+    (page,) = pages_of(run_here, tmp_path, "", 1)
+    del page["earlier_sessions"]
+    assert page_from_json(page, "it").earlier_sessions == 0
+    assert upload_check("Uploaded once", 0).passed is True
