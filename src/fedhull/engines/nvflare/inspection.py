@@ -9,7 +9,6 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from fedhull.disk import read_bytes
-from fedhull.engines.inspection import not_part_of_a_kit
 from fedhull.engines.nvflare.layout import (
     ADMIN_FOLDER,
     SERVER_KEYS,
@@ -24,6 +23,7 @@ from fedhull.engines.nvflare.workspace import (
     site_configuration,
 )
 from fedhull.errors import BadIdentity, InvalidInput
+from fedhull.kits.inspection import not_part_of_a_kit
 from fedhull.kits.kit import Kit
 
 # what FLARE's own administrators start and stop it with

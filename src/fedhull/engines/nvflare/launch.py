@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 from fedhull.engines import children
 from fedhull.engines.nvflare.kit_of import KIT_VARIABLE
@@ -50,7 +51,9 @@ def main(role: str, workspace: str, name: str) -> None:
     children.end_with_parent()
     module, config = _MODULES[role]
     settings = ["secure_train=true", "org=fedhull", "config_folder=config"]
-    if role != "server":
+    if role == "server":
+        answer_later()
+    else:
         settings += [f"uid={name}", f"heart_beat_interval={_SIGN_SECONDS}"]
         answer_less(_ANSWERED if role == "client" else set())
     sys.argv = [module, "-m", workspace, "-s", config, "--set", *settings]
@@ -63,6 +66,21 @@ def answer_less(answered: Collection[str] = _ANSWERED) -> None:
 
     processors = ClientRequestProcessors.request_processors
     processors[:] = [each for each in processors if type(each).__name__ in answered]
+
+
+def answer_later() -> None:
+    """Have FLARE's server ask those who come too early to try again. It listens before it knows
+    that it is secure, and by itself would turn them away for good."""
+    from nvflare.apis.fl_constant import FLContextKey
+    from nvflare.private.fed.server.fed_server import FederatedServer
+
+    is_ready = FederatedServer._ready_for_registration
+
+    def is_secure_and_ready(server: Any, context: Any) -> Any:
+        secure = context.get_prop(FLContextKey.SECURE_MODE)
+        return is_ready(server, context) if secure else "the server is still starting"
+
+    FederatedServer._ready_for_registration = is_secure_and_ready
 
 
 if __name__ == "__main__":

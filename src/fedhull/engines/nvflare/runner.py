@@ -56,7 +56,6 @@ class FlareRunner(Runner):
         """A kit is no code: one with more in it than `provision` put there is refused."""
         from fedhull.engines.nvflare.inspection import inspect_server, inspect_site
 
-        super().inspect(kit)
         inspect_server(kit) if kit.name is None else inspect_site(kit)
 
     def provision(self, kits: Kits, host: str, port: int, days: int = VALID_DAYS) -> None:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from nvflare.fuel.flare_api.flare_api import NoReply, Session, new_secure_session
 
-from fedhull.disk import read_text, write_json
+from fedhull.disk import read_bytes, read_text, write_json
 from fedhull.engines.base import Say
 from fedhull.engines.children import stop
 from fedhull.engines.following import POLL_SECONDS, PROGRESS, answers, say_steps
@@ -36,7 +36,9 @@ from fedhull.errors import BelowThreshold, EngineFailure
 from fedhull.kits.kit import Kit
 from fedhull.kits.results import RESULT, STATUS, read_status, write_status
 
-_START_SECONDS = 60
+_START_SECONDS = 180
+# FLARE's last words before it serves everybody; it listens earlier than that.
+_STARTED = b"Server started"
 _END_SECONDS = 30
 # Whoever waits for a late result asks every two seconds.
 _ASKED_SECONDS = 20
@@ -47,12 +49,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FlareServer:
-    """A running server of FLARE's: its workspace, its port, its process and where it logs."""
+    """A running server of FLARE's: its workspace, its process and where it logs, after so many
+    bytes that are older."""
 
     workspace: Path
-    port: int
     process: "subprocess.Popen[bytes]"
     log: Path
+    older: int
 
 
 def run_server(kit: Kit, wait: float, timeout: float, say: Say) -> Path:
@@ -81,10 +84,11 @@ def flare_server(kit: Kit, say: Say) -> Iterator[FlareServer]:
     store_in_kit(kit.folder)
     configuration = publishing_configuration(host, port, str(kit.folder / WORKSPACE))
     with fresh_workspace(kit.folder, configuration, SERVER_KEYS) as workspace:
+        older = log.stat().st_size if log.exists() else 0
         process = start("server", workspace, "server", kit.folder, log)
         try:
             say(f"Starting the server (NVIDIA FLARE; its own log: {log})")
-            yield FlareServer(workspace, port, process, log)
+            yield FlareServer(workspace, process, log, older)
         finally:
             stop(process)
 
@@ -102,9 +106,9 @@ def _conduct(kit: Kit, session: Session, wait: float, timeout: float, say: Say) 
 
 
 def wait_until_started(flare: FlareServer) -> None:
-    """Until FLARE's server listens."""
+    """Until FLARE's server says that it has."""
     deadline = monotonic() + _START_SECONDS
-    while not answers("localhost", flare.port):
+    while _STARTED not in read_bytes(flare.log)[flare.older :]:
         if flare.process.poll() is not None or monotonic() > deadline:
             raise EngineFailure(f"the server did not start; the end of {flare.log} says why")
         sleep(POLL_SECONDS)
