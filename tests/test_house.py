@@ -29,13 +29,14 @@ MAY_IMPORT = {
     "arrays": {"disk", "errors"},
     "registry": {"errors", "text"},
     "disc": _BASE,
+    "noise": _BASE,
     "codes": _BASE | {"disc"},
     "protocol": _BASE | {"codes", "disc"},
     "embed": _BASE | {"disc"},
     "data": _BASE | {"disc", "embed"},
     "learn": _BASE | {"disc", "embed"},
     "tl": _BASE | {"disc", "embed", "learn"},
-    "study": _BASE | {"codes", "data", "disc", "embed", "learn", "protocol"},
+    "study": _BASE | {"codes", "data", "disc", "embed", "learn", "noise", "protocol"},
 }
 MAY_IMPORT["report"] = _BASE | {"disc", "embed", "learn", "protocol", "study"}
 MAY_IMPORT["pl"] = _BASE | {"disc", "report"}

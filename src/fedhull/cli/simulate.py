@@ -88,6 +88,16 @@ def simulate(
     site_shift: Annotated[
         float, typer.Option(help="Move every site's cells by an isometry of this length, S.")
     ] = Experiment.site_shift,
+    dp_epsilon: Annotated[
+        float | None,
+        typer.Option(help="With moments: noise hides every single cell, as ε says."),
+    ] = None,
+    dp_delta: Annotated[
+        float | None, typer.Option(help=f"δ; by default {default_of('dp_delta')}.")
+    ] = None,
+    dp_unit: Annotated[
+        str | None, typer.Option(help="What is hidden: a cell (default), or a column's, a donor.")
+    ] = None,
     trials: Annotated[int, typer.Option(help="Runs, each with its own seed.")] = Experiment.trials,
     seed: Annotated[
         int, typer.Option(help="Seed of every random choice but keys.")
@@ -140,6 +150,7 @@ def simulate(
     if folder is not None:
         folder = output_folder(folder)
     owners: Any = partition if column is None else load_column(dataset, column)
+    donors = load_column(dataset, dp_unit) if dp_unit not in (None, default_of("dp_unit")) else None
     if clients is None:
         clients = 3 if column is None else len(set(owners.tolist()))
     if curvature is None:
@@ -150,6 +161,7 @@ def simulate(
             summary=summary, features=features, align=align, site_shift=site_shift,
             method=method, grouping=grouping, guard=guard, min_cells=min_cells,
             label_code=label_code, ballot=ballot, holdout=holdout,
+            dp_epsilon=dp_epsilon, dp_delta=dp_delta, dp_unit=dp_unit, donors=donors,
             partition=owners, agreed_names=agreed_names,
             switch_labels=switch_labels, trials=trials, seed=seed,
             test_size=test_size, split_seed=split_seed, baselines=baselines, drop=drop,
@@ -245,6 +257,18 @@ def _moments_left(numbers: dict[str, Any]) -> list[str]:
     ]
 
 
+def _promised(dp: dict[str, Any] | None) -> list[str]:
+    """What noise hides."""
+    if dp is None:
+        return []
+    return [
+        f"Differential privacy of every {dp['unit']}: ε = {dp['epsilon']:g}, δ = {dp['delta']:g}, "
+        f"whoever drops out; what was added here is ε = {dp['spent']:.2f}. If as many sites "
+        f"as the protocol tolerates tell the coordinator their noise, and only as many as must "
+        f"have stayed, it is ε = {dp['spent_against_sites']:.2f}."
+    ]
+
+
 def _told_of_classes(settings: dict[str, Any]) -> str:
     """What else is said of a class so that it can be matched."""
     if settings["align"] == 0:
@@ -302,6 +326,7 @@ def print_simulation(numbers: dict[str, Any]) -> None:
     out.print(
         f"Sites: {numbers['survivors']} in the sum.{dropped}",
         *left(numbers),
+        *_promised(numbers["dp"]),
         _ballot(numbers),
         f"Seconds: {', '.join(seconds)}",
         sep="\n",

@@ -24,6 +24,8 @@ SCALES = (1.0, 3.0)
 # sets: the scores themselves are too cautious where classes have sharp edges, their squares too
 # certain where classes overlap.
 _LEAST, _POWER = 0.005, 1.5
+# The penalty where there is noise in Σφφᵀ, as a share of the noise of its eigenvalues.
+_OF_NOISE = 0.5
 
 
 class MomentContent(Content, tag="moments"):
@@ -118,6 +120,29 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         moments.cut(extent).check(extent)
         return model._solve(most)
+
+    @classmethod
+    def from_noisy_moments(
+        cls,
+        moments: Moments,
+        classes: Any,
+        dimension: int,
+        deviation: float,
+        relative: float = 1.0,
+        **settings: Any,
+    ) -> "MomentClassifier":
+        """As `from_moments`, where each number of Σφφᵀ has noise of this standard deviation in it,
+        and the others have some as well: of all features, with the nearest Σφφᵀ that cells can
+        have, and `relative` times the penalty that noise of that size asks for."""
+        model = cls(**{"n_features": len(moments.gram)} | settings)
+        model.classes_, model.n_features_in_ = np.asarray(classes), dimension
+        gram = np.ldexp(moments.gram.astype(np.float64), -2 * BITS)
+        values, vectors = np.linalg.eigh(gram)
+        # noise in a symmetric matrix moves its eigenvalues by up to 2·deviation·√D
+        penalty = model.alpha + relative * _OF_NOISE * deviation * len(gram) ** 0.5
+        inverse = (vectors / (np.maximum(values, 0.0) + penalty)) @ vectors.T
+        model.coef_ = inverse @ np.ldexp(moments.sums.astype(np.float64), -BITS).T
+        return model
 
     def fit(self, X: Any, y: Any) -> "MomentClassifier":  # noqa: N803 - scikit-learn's name
         """Fit to points (n, d) of the ball with labels (n,)."""

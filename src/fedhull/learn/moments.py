@@ -152,11 +152,16 @@ def moments_of_points(
     n_classes: int,
     drawn: Horocycles,
     curvature: float = 1.0,
+    longest: float | None = None,
 ) -> Moments:
-    """The moments of points (n, d) with classes (n,) in 0..J−1, by chunks, in constant memory."""
+    """The moments of points (n, d) with classes (n,) in 0..J−1, by chunks, in constant memory.
+    Features that are longer, as a vector, than `longest` are shortened to that."""
     total = Moments.none(len(drawn.phases), n_classes)
     for begin in range(0, len(points), AT_ONCE):
         part = slice(begin, begin + AT_ONCE)
         features = horocycle_features(points[part], drawn, curvature)
+        if longest is not None:
+            lengths = np.sqrt(np.square(features).sum(axis=1))
+            features *= np.minimum(1.0, longest / np.maximum(lengths, 1e-300))[:, None]
         total += Moments.of(features, classes[part], n_classes)
     return total

@@ -27,6 +27,9 @@ _BITS = 24
 # What leaves are multiples of ½; on six data sets matching first suffers at twice that.
 _STEP = 1 << (_BITS - 1)
 _DIRECTIONS = LENGTH // 2
+# The sketch of a cell is four points of a circle, each number rounded by up to half a unit: no
+# longer than this, in units of 2⁻²⁴.
+LONGEST = (2 << _BITS) + 2
 # Cells are worked on so many at a time: memory does not grow with their number.
 _AT_ONCE = 1 << 16
 

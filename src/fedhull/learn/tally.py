@@ -21,10 +21,10 @@ TEMPERATURES = 2.0 ** (np.arange(-4, 5) / 2.0)
 LEVELS = 10
 # Farness (learn/reach.py) is counted between these.
 EDGES = 2.0 ** (np.arange(-8, 25) / 4.0)
-_UNIT = 16
+UNIT = 16
 _LARGEST_LOSS = 5.0
 # No sum over so many cells is larger than so many units for each.
-UNITS_PER_CELL = int(_LARGEST_LOSS * _UNIT) + 1
+UNITS_PER_CELL = int(_LARGEST_LOSS * UNIT) + 1
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,44 @@ class Tally:
                 loss = np.minimum(-tempered[rows, true], _LARGEST_LOSS)
                 sure = np.exp(tempered.max(axis=1))
                 level = np.minimum((sure * LEVELS).astype(int), LEVELS - 1)
-                tally.losses[c, t] = round(loss.sum() * _UNIT)
+                tally.losses[c, t] = round(loss.sum() * UNIT)
                 counted = (
                     np.bincount(level, weights, minlength=LEVELS)
-                    for weights in (None, right, sure * _UNIT)
+                    for weights in (None, right, sure * UNIT)
                 )
                 tally.levels[c, t] = np.rint(np.column_stack(list(counted)))
         return tally
+
+    @staticmethod
+    def squares(n_candidates: int) -> tuple[int, int, int, int, int]:
+        """By how much one more cell changes the confusion matrices, the losses, counts and
+        confidences in the levels, and farness: the squares of the lengths of these changes, at
+        most. Sums are rounded, which adds a unit to what is measured in units."""
+        runs = n_candidates * len(TEMPERATURES)
+        return n_candidates, runs * UNITS_PER_CELL**2, runs * 2, runs * (UNIT + 1) ** 2, 1
+
+    @property
+    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """All arrays, in the order in which they are packed."""
+        return self.confusion, self.losses, self.levels, self.far
+
+    def without_noise(self) -> "Tally":
+        """The nearest tally that cells can have to one with noise in it: no number is negative, and
+        all parts are of as many cells as the confusion matrices are on average."""
+        n = max(round(self.confusion[:, :-1].sum(axis=(1, 2)).mean()), 1)
+        made = Tally.none(*self.confusion.shape[::2])
+        made.far[:] = _nearest(self.far, n)
+        made.losses[:] = np.maximum(self.losses, 0)
+        for c, matrix in enumerate(self.confusion):
+            # every cell's class was said, so that there is nothing in the last row
+            made.confusion[c, :-1] = _nearest(matrix[:-1], n)
+            hits = int(np.trace(made.confusion[c]))
+            for t in range(len(TEMPERATURES)):
+                cells, right, sure = self.levels[c, t].T
+                cells = _nearest(cells, n)
+                right = np.minimum(_nearest(right, hits), cells)
+                made.levels[c, t] = np.column_stack((cells, right, np.clip(sure, 0, cells * UNIT)))
+        return made
 
     @property
     def n_cells(self) -> int:
@@ -102,12 +133,14 @@ class Tally:
     @property
     def correct(self) -> np.ndarray:
         """How many cells each candidate classifies correctly: (C,)."""
+        if not self.confusion[:, -1].any():
+            return np.trace(self.confusion, axis1=1, axis2=2)
         return self.levels[:, 0, :, 1].sum(axis=1)
 
     @property
     def log_losses(self) -> np.ndarray:
         """In nats, over all cells together: (C, T)."""
-        return self.losses / _UNIT
+        return self.losses / UNIT
 
     def confidences(self, candidate: int, temperature: int) -> np.ndarray:
         """Of each level that has cells: how many, how sure the candidate is of them on average, and
@@ -115,29 +148,28 @@ class Tally:
         cells, right, sure = self.levels[candidate, temperature].T
         some = cells > 0
         n = cells[some]
-        mean = np.clip(sure[some] / _UNIT / n, 0.0, 1.0)
+        mean = np.clip(sure[some] / UNIT / n, 0.0, 1.0)
         return np.column_stack((n, mean, right[some] / n))
 
     def packed(self) -> np.ndarray:
         """All numbers as one array."""
-        return np.concatenate(
-            [part.ravel() for part in (self.confusion, self.losses, self.levels, self.far)]
-        )
+        return np.concatenate([part.ravel() for part in self.parts])
 
     @classmethod
     def unpacked(cls, values: Sequence[int], n_candidates: int, n_classes: int) -> "Tally":
         """The inverse of `packed`."""
         like = cls.none(n_candidates, n_classes)
         numbers = np.asarray(values, dtype=np.int64)
-        parts = (like.confusion, like.losses, like.levels, like.far)
-        ends = np.cumsum([part.size for part in parts])
+        ends = np.cumsum([part.size for part in like.parts])
         if numbers.shape != (ends[-1],):
             raise InvalidInput(
                 f"a tally of {n_candidates} candidates and {n_classes} classes is {ends[-1]} "
                 f"numbers, got an array of shape {numbers.shape}"
             )
         pieces = np.split(numbers, ends[:-1])
-        return cls(*(piece.reshape(part.shape) for piece, part in zip(pieces, parts, strict=True)))
+        return cls(
+            *(piece.reshape(part.shape) for piece, part in zip(pieces, like.parts, strict=True))
+        )
 
     def check(self, sites: int) -> None:
         """Raise InvalidInput unless so many sites can have judged some cells like this: all
@@ -156,11 +188,24 @@ class Tally:
             and (correct[:, 0] <= hits + unsaid).all()
             and (right <= cells).all()
             # every site has rounded once
-            and (sure <= cells * _UNIT + sites).all()
+            and (sure <= cells * UNIT + sites).all()
             and (self.losses <= n * UNITS_PER_CELL + sites).all()
         )
         if not fits:
             raise InvalidInput("no held-out cells were judged like this")
+
+
+def _nearest(values: np.ndarray, total: int) -> np.ndarray:
+    """The nearest numbers that are not negative and add up to a total, up to rounding: all are
+    lowered, or raised, by the same, and none below 0.
+
+    >>> _nearest(np.array([9, 3, -2]), 10).tolist()
+    [8, 2, 0]
+    """
+    ordered = np.sort(values.ravel().astype(np.float64))[::-1]
+    over = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
+    by = over[np.flatnonzero(ordered > over)[-1]]
+    return np.rint(np.maximum(values - by, 0.0)).astype(np.int64)
 
 
 def tally_size(n_candidates: int, n_classes: int) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,15 +18,28 @@ _CLEARLY_BETTER = 3.0
 _DOUBT = 2.0
 
 
-def decide(tally: Tally) -> tuple[int, int]:
+class Doubts(NamedTuple):
+    """The standard deviations of the noise in a tally: of how many cells a candidate gets right,
+    and of its log-loss."""
+
+    cells: float
+    loss: float
+
+
+NO_DOUBTS = Doubts(0.0, 0.0)
+
+
+def decide(tally: Tally, doubts: Doubts = NO_DOUBTS) -> tuple[int, int]:
     """Which candidate is chosen and at which of the temperatures: the one under which held-out
     cells are most likely, of those that get as many right as the first; the first one, if no other
-    is clearly better."""
+    is clearly better, by more than noise can make it look."""
     losses = tally.log_losses + _DOUBT * np.square(np.log(TEMPERATURES))
     at = losses.argmin(axis=1)
-    best = np.where(tally.correct >= tally.correct[0], losses.min(axis=1), np.inf)
+    as_good = tally.correct >= tally.correct[0] + 2.0 * doubts.cells
+    as_good[0] = True
+    best = np.where(as_good, losses.min(axis=1), np.inf)
     chosen = int(best.argmin())
-    if best[0] - best[chosen] <= _CLEARLY_BETTER:
+    if best[0] - best[chosen] <= _CLEARLY_BETTER + 2.0 * doubts.loss:
         chosen = 0
     return chosen, int(at[chosen])
 
@@ -39,9 +52,10 @@ def verdict(
     landmarks: Landmarks,
     curvature: float,
     tolerance: int = 0,
+    noisy: bool = False,
 ) -> Judged:
     """What a tally says of the chosen one of these candidates, at one of the temperatures; its
-    counts may be off by so many cells."""
+    counts may be off by so many cells, if they are `noisy` those of the first candidate too."""
     confusion, unsaid = tally.confusion[chosen, :-1], tally.confusion[chosen, -1]
     n, correct = tally.n_cells, int(tally.correct[chosen])
     levels = tally.confidences(chosen, at)
@@ -55,7 +69,7 @@ def verdict(
         cells=n,
         unnamed=int(unsaid.sum()),
         # the first candidate is never answered as another
-        tolerance=tolerance if chosen else 0,
+        tolerance=tolerance if chosen or noisy else 0,
         correct=correct,
         accuracy=100.0 * correct / n,
         recall=_shares(np.diagonal(confusion), confusion.sum(axis=1)),

@@ -21,6 +21,8 @@ PublicKey = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 # What people are told of a study beyond its name; a study that says none of it has the hash that it
 # had before there were these.
 ABOUT = ("purpose", "contact", "valid_until")
+# Tables that a study may have and that came later; the same goes for them.
+_LATER = ("privacy",)
 
 
 class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -194,7 +196,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 def _plain(study: Agreement) -> Any:
     plain = msgspec.to_builtins(study, enc_hook=repr)
-    return {key: value for key, value in plain.items() if value or key not in ABOUT}
+    return {key: value for key, value in plain.items() if value or key not in (*ABOUT, *_LATER)}
 
 
 def _sharing(clients: dict[str, str]) -> str:

@@ -16,22 +16,26 @@ from fedhull.study.study import Study
 
 @dataclass(frozen=True, repr=False)
 class Dealt:
-    """Training points (n, 2) with labels (n,), whose they are (n,), in which order each site
-    numbers its classes, and who vanishes at which step."""
+    """Training points (n, 2) with labels (n,), which site has them (n,), in which order each site
+    numbers its classes, who vanishes at which step, and which donors the points are of (n,), if
+    that matters."""
 
     x: np.ndarray
     y: np.ndarray
     owner: np.ndarray
     orders: Sequence[np.ndarray]
     vanish: dict[str, list[str]]
+    donors: np.ndarray | None = None
 
     def holdings(self, study: Study) -> dict[str, Any]:
         """What each site takes into a study."""
         task: Any = task_of(study)
-        return {
-            site_name(i): task.hold(self.x[self.owner == i], self.y[self.owner == i], classes)
-            for i, classes in enumerate(self.orders)
-        }
+        held = {}
+        for i, classes in enumerate(self.orders):
+            mine = self.owner == i
+            donors = None if self.donors is None else self.donors[mine]
+            held[site_name(i)] = task.hold(self.x[mine], self.y[mine], classes, donors)
+        return held
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,9 +68,9 @@ def federate(study: Study, dealt: Dealt, holdings: dict[str, Any]) -> Federation
         names: dict[int, Any] = dict(enumerate(study.agreed))
         correct = 1.0
     else:
-        truth = _true_classes(session)
-        names = names_of_groups(outcome.match.groups, truth, dealt.y)
-        correct = share_matched(outcome.match.groups, truth)
+        groups, truth = _true_classes(session)
+        names = names_of_groups(groups, truth, dealt.y)
+        correct = share_matched(groups, truth)
     # before its classes have names: centres go by number
     outcome.model.aligned_to_ = outcome.model_centres
     return Federation(session, names, named(outcome.model, names), correct)
@@ -107,11 +111,14 @@ def for_summary(study: Study, summary: str) -> Study:
     return msgspec.structs.replace(study, learning=learning)
 
 
-def _true_classes(session: Rehearsal) -> list[Any]:
-    """The class behind each of the labels in the sum, which only a simulation knows."""
+def _true_classes(session: Rehearsal) -> tuple[np.ndarray, list[Any]]:
+    """The groups of labels in the sum, and the class behind each, which only a simulation knows.
+    Behind what noise made look like a class there is none."""
     of_label = {
         label: name
         for site in session.sites.values()
         for label, name in zip(site.label_of_class, site.holdings.classes, strict=False)
     }
-    return [of_label[label] for label in session.outcome.match.labels]
+    match = session.outcome.match
+    real = [i for i, label in enumerate(match.labels) if label in of_label]
+    return match.groups[real], [of_label[match.labels[i]] for i in real]

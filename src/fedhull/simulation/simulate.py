@@ -34,6 +34,7 @@ from fedhull.study.draft import (
     site_name,
     with_names,
 )
+from fedhull.study.noise import noise_of
 from fedhull.study.study import Geometry, Study
 from fedhull.study.summaries import SUMMARIES
 
@@ -106,6 +107,23 @@ class Simulation:
             "classes_withheld": float(np.mean([t.classes_withheld for t in self.trials])),
         }
 
+    @property
+    def privacy(self) -> dict[str, Any] | None:
+        """What is promised about single cells, and the ε of the noise that was added: `spent` if
+        nobody tells the coordinator about his, `spent_against_sites` if as many sites as may work
+        together with it do, and no more than must have stayed."""
+        noise, promise = noise_of(self.study), self.study.privacy
+        if noise is None or promise is None:
+            return None
+        fewest = min(len(trial.survivors) for trial in self.trials)
+        return {
+            "epsilon": promise.epsilon,
+            "delta": promise.delta,
+            "unit": promise.unit,
+            "spent": noise.spent(fewest),
+            "spent_against_sites": noise.spent(noise.threshold - noise.tolerated),
+        }
+
     def page(self, title: str = "A simulated study") -> AnySimulationPage:
         """What the report page shows: the first trial, and the scores of all."""
         # pages of moments need scikit-learn, which takes longer to import than all the rest
@@ -145,7 +163,7 @@ class Simulation:
             **{key: outcome.get(key) for key in ("bins", "field_bits", "planes", "label_code")},
             "calibration_error": float(np.mean(errors)) if errors else None,
             "ballot": outcome["ballot"],
-            "dp": None,
+            "dp": self.privacy,
             "grouping_correct": float(np.mean([t.grouping_correct for t in self.trials])),
             "decoded_exactly": all(t.decoded_exactly for t in self.trials),
             "dropped": self.experiment.dropped[0],
@@ -169,6 +187,7 @@ def simulate(
     label: str | None = None,
     radius: float | None = None,
     partition: str | ArrayLike = Experiment.partition,
+    donors: ArrayLike | None = None,
     report: Report = ignore,
     **settings: Any,
 ) -> Simulation:
@@ -197,6 +216,8 @@ def simulate(
     site_shift : every site's cells, also for testing, are moved by an isometry of its own, of this
         length; those for testing are moved back by what their site has learned.
     agreed_names : the sites have agreed on names, and need not find out which class is which.
+    dp_epsilon, dp_delta, dp_unit : noise hides every "cell", or with another unit all cells of one
+        of the `donors` (n,) together, as (ε, δ)-differential privacy says; for moments only.
     trials, seed, test_size, split_seed : each trial splits the data anew, unless split_seed is set.
     baselines : also score both summaries ("FL-hulls", "FL-moments"), the same method on pooled data
         ("C") and at each site alone ("alone"), and the paper's methods; or the names of those to
@@ -259,13 +280,14 @@ def simulate(
     study = _with_room_for(study, experiment.dropped[0])
     if study.has_bins and isinstance(source, GivenPoints):
         study.quantizer.encode(source.x)  # a point beyond R is an error before anything is sent
+    whose = None if donors is None else np.asarray(donors)[source.rows]
     owner_of = _dealer(source.labels, clients, how, column)
     stage = _stages(experiment, report)
     return Simulation(
         study,
         experiment,
         [
-            run_trial(source, classes, owner_of, study, experiment, number, stage)
+            run_trial(source, classes, owner_of, whose, study, experiment, number, stage)
             for number in range(experiment.trials)
         ],
         owners,

@@ -73,13 +73,14 @@ def run_trial(
     source: GivenPoints | RawPoints,
     y: np.ndarray,
     owner_of: Callable[[np.ndarray, int], np.ndarray],
+    donors: np.ndarray | None,
     study: Study,
     experiment: Experiment,
     number: int,
     report: Callable[[int, str], None],
 ) -> Trial:
     """Trial `number` of a study. `owner_of` deals training rows out to sites, given their indices
-    and a seed; `report` hears of each stage."""
+    and a seed; `donors` (n,) says whose cells they are; `report` hears of each stage."""
     seconds: dict[str, float] = {}
 
     @contextmanager
@@ -115,6 +116,7 @@ def run_trial(
             len(study.clients),
             experiment,
             number,
+            None if donors is None else donors[train],
         )
         study = _for_classes(study, dealt)
         holdings = dealt.holdings(study)
@@ -148,6 +150,7 @@ def _deal_out(
     sites: int,
     experiment: Experiment,
     number: int,
+    donors: np.ndarray | None,
 ) -> Dealt:
     """Training points as they are dealt out in this trial."""
     rng = np.random.default_rng([experiment.seed, number])
@@ -155,7 +158,7 @@ def _deal_out(
     n_dropped, step = experiment.dropped
     names = list(map(site_name, range(sites)))
     gone = rng.choice(names, n_dropped, replace=False).tolist()
-    return Dealt(x, y, owner, orders, {step: gone})
+    return Dealt(x, y, owner, orders, {step: gone}, donors)
 
 
 def _measured(

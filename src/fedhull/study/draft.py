@@ -7,6 +7,7 @@ import numpy as np
 
 from fedhull.disc.points import check_count
 from fedhull.errors import InvalidInput
+from fedhull.study.privacy import Privacy
 from fedhull.study.promise import most_bins_for
 from fedhull.study.study import MOST_BINS, Classes, Disclosure, Geometry, Labels, Learning, Study
 from fedhull.text import did_you_mean
@@ -27,12 +28,16 @@ SETTINGS: dict[str, tuple[str, str]] = {
     "holdout": ("learning", "holdout"),
     "ballot": ("learning", "ballot"),
     "min_cells": ("disclosure", "min_cells"),
+    "dp_epsilon": ("privacy", "epsilon"),
+    "dp_delta": ("privacy", "delta"),
+    "dp_unit": ("privacy", "unit"),
 }
 _TABLES: dict[str, type] = {
     "geometry": Geometry,
     "labels": Labels,
     "learning": Learning,
     "disclosure": Disclosure,
+    "privacy": Privacy,
 }
 
 
@@ -43,7 +48,7 @@ def default_of(setting: str) -> Any:
     'edit+trim:0.1+group'
     """
     table, key = SETTINGS[setting]
-    return _defaults(_TABLES[table])[key]
+    return _defaults(_TABLES[table]).get(key)
 
 
 def draft_study(clients: int, classes: int, name: str = "draft", **settings: Any) -> Study:
@@ -64,7 +69,13 @@ def draft_study(clients: int, classes: int, name: str = "draft", **settings: Any
     for setting, value in settings.items():
         if value is not None:
             table, key = SETTINGS[check_setting(setting)]
-            tables[table][key] = value.item() if isinstance(value, np.generic) else value
+            tables.setdefault(table, {})[key] = (
+                value.item() if isinstance(value, np.generic) else value
+            )
+    if "epsilon" not in tables.setdefault("privacy", {"epsilon": None}):
+        raise InvalidInput("dp_delta and dp_unit go with dp_epsilon, which says how much is hidden")
+    if tables["privacy"]["epsilon"] is None:
+        del tables["privacy"]
     # a rehearsal is refused neither for being small nor for being large
     most_bins = min(MOST_BINS, most_bins_for(clients))
     return Study.from_plain(
@@ -85,7 +96,7 @@ def with_names(study: Study, names: list[str]) -> Study:
 
 def settings_of(study: Study) -> dict[str, Any]:
     """The settings of a study by the names that `draft_study` takes."""
-    return {name: getattr(getattr(study, t), key) for name, (t, key) in SETTINGS.items()}
+    return {name: getattr(getattr(study, t), key, None) for name, (t, key) in SETTINGS.items()}
 
 
 def check_setting(name: str, known: tuple[str, ...] = tuple(SETTINGS)) -> str:

@@ -34,6 +34,8 @@ _FOR_HULLS = _FOR_KNOWN_NUMBERS
 
 def check_promise(study: "Study") -> None:
     """Raise InvalidInput if the settings of a study leave no way for it to succeed."""
+    if study.privacy is not None:
+        _check_privacy(study)
     if study.has_bins:
         _check_bins(study)
     _check_classes(study)
@@ -82,6 +84,19 @@ def most_bins_for(clients: int) -> int:
     """How many bins each of so many sites may fill, whatever the field, if all that they send has
     to fit into one message."""
     return LARGEST_UPLOAD * 8 // MOST_BITS // 2 // max(clients, 1)
+
+
+def _check_privacy(study: "Study") -> None:
+    if study.has_bins:
+        raise InvalidInput(
+            "[privacy] is for sums, in which noise can hide a cell; corners of hulls cannot be "
+            "hidden: set [learning] summary = 'moments', or leave [privacy] out"
+        )
+    if study.learning.align > 0:
+        raise InvalidInput(
+            f"[learning] align = {study.learning.align} publishes centres of classes, which with "
+            f"[privacy] would take more noise than they are good for; leave align out"
+        )
 
 
 def _check_bins(study: "Study") -> None:

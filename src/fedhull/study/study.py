@@ -16,6 +16,7 @@ from fedhull.learn.classifiers import CLASSIFIERS
 from fedhull.learn.grouping import GROUPINGS
 from fedhull.learn.guard import Guard
 from fedhull.protocol.agreement import Agreement, Cohort, Part
+from fedhull.study.privacy import Privacy
 from fedhull.study.promise import check_disc, check_names, check_promise, check_texts
 from fedhull.study.summaries import HULLS, SUMMARIES
 
@@ -163,6 +164,7 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
     disclosure: Disclosure = Disclosure()
     learning: Learning = Learning()
     embedding: Embedding | None = None
+    privacy: Privacy | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -181,9 +183,10 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
 
     @property
     def alignments(self) -> int:
-        """How many times sites align themselves to the centres of all classes."""
+        """How many times sites align themselves to the centres of all classes: never, where noise
+        would have to hide a cell at the rim, which outweighs hundreds in the middle."""
         chosen = self.learning.align
-        return chosen if chosen >= 0 else 0 if self.has_bins else 2
+        return chosen if chosen >= 0 else 0 if self.has_bins or self.privacy else 2
 
     @property
     def quantizer(self) -> Quantizer:

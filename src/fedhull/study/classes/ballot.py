@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from fedhull.codes.field import Field
+from fedhull.codes.signed import from_elements
 from fedhull.disc.points import as_ball_points
 from fedhull.errors import BadMessage, FedhullError, InvalidInput
 from fedhull.learn.landmarks import Landmarks
@@ -21,7 +22,7 @@ from fedhull.learn.model import model_to_json, published_model
 from fedhull.learn.singling import on_islands, settled
 from fedhull.learn.tally import UNITS_PER_CELL, Tally, tally_size
 from fedhull.protocol.keys import digest
-from fedhull.protocol.layout import Layout
+from fedhull.protocol.layout import Layout, Vector
 from fedhull.study.classes.matching import Match
 from fedhull.study.classes.publication import sealed_entries
 from fedhull.study.coordinator import Proposal
@@ -70,6 +71,10 @@ class Ballot:
     def layout(self) -> Layout:
         """How a tally travels."""
         return ballot_layout(len(self.models), len(self.classes))
+
+    def vector(self, counted: np.ndarray) -> Vector:
+        """A tally's numbers, of which noise may have made some negative."""
+        return self.layout.vector([(counted % _FIELD.q).tolist()])
 
 
 def ballot_layout(n_candidates: int, n_classes: int) -> Layout:
@@ -126,6 +131,8 @@ def judge(
     singles out are left out, and classes with few held-out cells are not told apart."""
     least, curvature = study.disclosure.min_cells, study.geometry.curvature
     known = np.flatnonzero(np.isin(numbers, ballot.classes))
+    if study.privacy is not None:
+        return _judged_in_noise(ballot, tested[known], numbers[known], curvature)
     nothing = Tally.none(len(ballot.models), len(ballot.classes))
     if len(known) < least:
         return nothing
@@ -154,13 +161,34 @@ def judge(
     return Tally.of(each, predicted, true, said, far)
 
 
+def _judged_in_noise(
+    ballot: Ballot, tested: np.ndarray, numbers: np.ndarray, curvature: float
+) -> Tally:
+    """The tally of all these cells. Noise will hide each of them, so that none is left out: a rule
+    by which some are would be changed by a single cell."""
+    if not len(tested):
+        return Tally.none(len(ballot.models), len(ballot.classes))
+    each = np.array([_said(model, tested) for model in ballot.models])
+    column = {number: i for i, number in enumerate(ballot.classes)}
+    true = np.array([column[number] for number in numbers.tolist()], dtype=np.int64)
+    far = ballot.landmarks.farness(tested, curvature)
+    return Tally.of(each, each.argmax(axis=2), true, np.ones(len(true), dtype=bool), far)
+
+
 def opened_tally(
-    opened: Sequence[Sequence[int]] | None, n_candidates: int, n_classes: int, sites: int
+    study: Study,
+    opened: Sequence[Sequence[int]] | None,
+    n_candidates: int,
+    n_classes: int,
+    sites: int,
 ) -> Tally | None:
     """The tally of all sites that were asked; None if one of them has not answered or objects, for
     then the sum is none."""
     if opened is None:
         return None
+    if study.privacy is not None:
+        counted = from_elements(np.array(opened[0], dtype=np.uint64), _FIELD)
+        return Tally.unpacked(counted.tolist(), n_candidates, n_classes).without_noise()
     tally = Tally.unpacked(opened[0], n_candidates, n_classes)
     try:
         tally.check(sites)

@@ -1,6 +1,7 @@
 """The coordinator of a study of classes: it matches the sites' classes, lets the sites align
 themselves, learns, and has the sites judge what it has learned."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from time import perf_counter
@@ -12,16 +13,17 @@ import numpy as np
 from fedhull.errors import InvalidInput
 from fedhull.learn.centres import Centres
 from fedhull.learn.landmarks import Landmarks
-from fedhull.learn.verdict import calibrated, decide, verdict
+from fedhull.learn.verdict import NO_DOUBTS, calibrated, decide, verdict
 from fedhull.protocol.keys import digest
 from fedhull.protocol.summation import Summation
 from fedhull.registry import name_of
 from fedhull.study.classes.ballot import Candidate, most_candidates, opened_tally, propose
 from fedhull.study.classes.centre_sum import CentreNews, CentreSummation, CentreTotal
 from fedhull.study.classes.match_sum import MatchNews, MatchSummation, MatchTotal
-from fedhull.study.classes.matching import Match, match
+from fedhull.study.classes.matching import Match, clear_labels, match
 from fedhull.study.classes.outcome import (
     LEARNED_AGAIN,
+    LOST_IN_NOISE,
     NOT_ASKED,
     TOO_FEW,
     TOO_MANY,
@@ -31,6 +33,7 @@ from fedhull.study.classes.outcome import (
 from fedhull.study.classes.publication import publish, sealed_entries
 from fedhull.study.classes.standing import CENTRES, LAST, MATCH, stages_of
 from fedhull.study.coordinator import Coordinator, Proposal, Publication, Votes
+from fedhull.study.noise import CLEAR, noise_of
 from fedhull.study.study import Study
 
 # How labels were matched, if they were, and the secrets that are shared with their owners.
@@ -162,17 +165,26 @@ class ClassCoordinator(Coordinator):
         """The candidate that the sites' held-out cells speak for; without their judgement, the
         first one."""
         begin, candidates, marks = perf_counter(), self._candidates, self._landmarks
+        study, noise = self.study, noise_of(self.study)
         n_classes = len(self.model.classes_)
-        tally = opened_tally(votes.judged, len(candidates), n_classes, len(votes.judges))
+        n_judges = len(votes.judges)
+        tally = opened_tally(study, votes.judged, len(candidates), n_classes, n_judges)
         if tally is None or marks is None:
             return self.unjudged(unanswered(votes.silent))
-        if tally.n_cells < self.study.disclosure.min_cells:
+        if tally.n_cells < study.disclosure.min_cells:
             return self.unjudged(TOO_FEW)
-        chosen, at = decide(tally)
         words = [candidate.words for candidate in candidates]
-        tolerance = (self.study.disclosure.min_cells - 1) * len(votes.judges)
-        curvature = self.study.geometry.curvature
-        found = verdict(tally, chosen, at, words, marks, curvature, tolerance)
+        tolerance, doubts = (study.disclosure.min_cells - 1) * n_judges, NO_DOUBTS
+        if noise is not None:
+            doubts = noise.doubts(len(candidates), n_classes, n_judges)
+            tolerance = math.ceil(2.0 * doubts.cells)
+            if tally.n_cells < CLEAR * doubts.cells:
+                return self.unjudged(LOST_IN_NOISE)
+        chosen, at = decide(tally, doubts)
+        curvature = study.geometry.curvature
+        found = verdict(
+            tally, chosen, at, words, marks, curvature, tolerance, noisy=noise is not None
+        )
         self.model = calibrated(candidates[chosen].model, found)
         self.vote = Vote(judged=found, judges=votes.judges)
         self.seconds["learning"] += perf_counter() - begin
@@ -209,7 +221,8 @@ class ClassCoordinator(Coordinator):
         """The model, and for each site which class is which. Sites are asked how well it does if
         they have not said so before."""
         content = publish(self.study, self.model, *self.labels)
-        return Publication(content, ask=self.vote.judged is None)
+        ask = self.vote.judged is None and self.study.privacy is None
+        return Publication(content, ask)
 
     @property
     def _n_classes(self) -> int:
@@ -219,8 +232,7 @@ class ClassCoordinator(Coordinator):
 
     def _match(self, opened: MatchTotal) -> bytes:
         study, told = self.study, opened.slots.sketches
-        # an order that does not depend on labels, which are drawn from the system's randomness
-        labels = sorted(told, key=lambda label: (told[label], label))
+        labels = clear_labels(study, told)
         found = match(study, labels, told, placed=study.alignments > 0)
         _check_apart(study, found)
         self.matched = Matched.of(found, opened)

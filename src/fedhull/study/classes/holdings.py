@@ -12,6 +12,7 @@ from fedhull.disc.points import as_ball_points
 from fedhull.errors import InvalidInput
 from fedhull.learn.centres import Centres, class_centres
 from fedhull.study.classes.told import tell
+from fedhull.study.privacy import bounded, lots
 from fedhull.study.study import Study
 
 # A site that cannot hold out so many cells in all holds out none: they are missed in training, and
@@ -240,7 +241,11 @@ def hold_out(
 ) -> H:
     """Holdings of a site that numbers its classes in this order, some points of each being kept for
     testing; nothing of a site may be allowed to leave."""
-    test = _held_out(study, y, untested)
+    if study.privacy is None:
+        test = _held_out(study, y, untested)
+    else:
+        x, y, donors = _protected(study, x, y, donors)
+        test = lots(x, donors, study.learning.seed) < study.learning.holdout
     made = make(study, x[~test], y[~test], classes, None if donors is None else donors[~test])
     tested = [int((y[test] == line.name).sum()) for line in made.lines]
     lines = [
@@ -249,6 +254,24 @@ def hold_out(
     ]
     everything = positions_among([*made.classes, *made.withheld], y)
     return replace(made, lines=lines, x=x, of_class=everything, test=test)
+
+
+def _protected(
+    study: Study, x: np.ndarray, y: np.ndarray, donors: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The cells that are used if no donor may have more than so many, or all of them if it is cells
+    that are protected."""
+    privacy = study.privacy
+    assert privacy is not None
+    if privacy.donors is None:
+        return x, y, None
+    if donors is None:
+        raise InvalidInput(
+            f"the study protects all cells of one {privacy.donors!r} together, so it must be known "
+            f"whose cells they are; name the column with --donor"
+        )
+    used = bounded(x, donors, privacy.cells, study.learning.seed)
+    return x[used], y[used], donors[used]
 
 
 def positions_among(names: list[Any], y: np.ndarray) -> np.ndarray:

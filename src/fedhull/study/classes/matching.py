@@ -10,7 +10,8 @@ from fedhull.errors import InvalidInput
 from fedhull.learn.grouping import DOUBTFUL_BELOW, Matched, Slots, match_hulls
 from fedhull.learn.moved_slots import match_moved_slots
 from fedhull.study.classes.pseudonym import Entry
-from fedhull.study.classes.told import Understood, understand
+from fedhull.study.classes.told import Understood, understand, understand_in_noise
+from fedhull.study.noise import CLEAR, noise_of
 from fedhull.study.study import Study
 
 
@@ -111,16 +112,30 @@ def match(
         )
     told = None
     if sketches:
-        rows = [sketches[label] for label in labels]
-        told = understand(rows, placed, study.learning.seed)
+        rows, noise = [sketches[label] for label in labels], noise_of(study)
+        told = (
+            understand(rows, placed, study.learning.seed)
+            if noise is None
+            else understand_in_noise(rows, noise.slot_deviations)
+        )
     found = _matched(study, labels, told, hulls)
     if len(np.unique(found.groups)) < 2:
         raise InvalidInput(
             "the classes of all sites are one and the same, and a classifier needs two; classes "
             "with too few cells were withheld"
         )
-    counts = np.zeros(len(labels), dtype=np.int64) if told is None else told.counts
+    said = [sketches[label][0] for label in labels] if sketches else [0] * len(labels)
+    counts = np.array(said, dtype=np.int64)
     return Match(list(labels), found.groups, counts, found.certainty)
+
+
+def clear_labels(study: Study, told: Mapping[int, Sequence[int]]) -> list[int]:
+    """The labels of which something is said, or that stand out from the noise, in an order that
+    does not depend on labels, which are drawn from the system's randomness."""
+    noise = noise_of(study)
+    least = 0.0 if noise is None else CLEAR * noise.slot_deviations[0]
+    clear = [label for label, numbers in told.items() if numbers[0] >= least]
+    return sorted(clear, key=lambda label: (told[label], label))
 
 
 def owners_of(study: Study, labels: Sequence[int]) -> list[int]:

@@ -24,6 +24,7 @@ from fedhull.study.study import Study
 MODEL = "model.json"
 # Why no site has judged the model before it was published.
 NOT_ASKED = "the study has no ballot"
+LOST_IN_NOISE = "the sites hold out too few cells for their votes to stand out from the noise"
 TOO_FEW = "the sites have too few held-out cells to judge by"
 TOO_MANY = "there are too many classes for a ballot"
 CAME_TO_NOTHING = "a site that was asked did not answer, or there are too few held-out cells"

@@ -39,6 +39,14 @@ class Entry(NamedTuple):
     percent: int | None
     sites: int
 
+    @property
+    def known(self) -> bool:
+        """Whether there is such a class; there is none for what is lost in noise."""
+        return self.number >= 0
+
+
+LOST = Entry(-1, None, 0)
+
 
 @dataclass(frozen=True, repr=False)
 class Pseudonym:

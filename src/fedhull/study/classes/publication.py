@@ -14,7 +14,7 @@ from fedhull.errors import BadMessage, FedhullError
 from fedhull.learn.model import model_to_json, published_model
 from fedhull.protocol.keys import digest
 from fedhull.study.classes.matching import Match
-from fedhull.study.classes.pseudonym import Entry, Pseudonym, open_entries, seal_entries
+from fedhull.study.classes.pseudonym import LOST, Entry, Pseudonym, open_entries, seal_entries
 from fedhull.study.study import Study
 
 
@@ -61,8 +61,9 @@ def read_publication(
         raise BadMessage("the server's model has classes that the study has no names for")
     entries = []
     if pseudonym is not None:
-        entries = read_entries(study, content.entries, pseudonym, content.model)
-    if complete and not all(entry.number in known for entry in entries):
+        # where noise hides how many classes a site has, some of its labels stand for none
+        entries = read_entries(study, content.entries, pseudonym, content.model)[: len(classes)]
+    if complete and study.privacy is None and not all(entry.number in known for entry in entries):
         raise BadMessage("the server does not say what became of each of this site's classes")
     if study.agreed:
         return Read(model, {number: study.agreed[number] for number in sorted(known)}, entries)
@@ -96,6 +97,8 @@ def read_entries(
     found = open_entries(pseudonym.secret, sealed[place], _context(bound_to, place))
     of_label = dict(zip(study.labels_of(place), found, strict=False))
     entries = [of_label.get(label) for label in pseudonym.labels]
+    if study.privacy is not None:
+        return [entry or LOST for entry in entries]
     if any(entry is None for entry in entries):
         raise BadMessage("the server does not say what became of each of this site's classes")
     return [entry for entry in entries if entry is not None]
@@ -120,6 +123,8 @@ def _own_names(entries: Sequence[Entry], classes: Sequence[Any]) -> dict[int, An
     one: then both names stand for it."""
     named: dict[int, list[Any]] = {}
     for entry, name in zip(entries, classes, strict=True):
+        if not entry.known:
+            continue
         named.setdefault(entry.number, []).append(name)
     return {
         number: names[0] if len(names) == 1 else " or ".join(map(str, names))

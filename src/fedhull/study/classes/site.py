@@ -26,6 +26,7 @@ from fedhull.study.classes.pseudonym import Entry, Pseudonym
 from fedhull.study.classes.publication import in_own_words, read_entries, read_publication
 from fedhull.study.classes.spoiled import Spoiled
 from fedhull.study.classes.standing import LAST, MATCH, Fit, Standing, Told, stages_of
+from fedhull.study.noise import noise_of
 from fedhull.study.site import Site
 from fedhull.study.stamp import Stamp
 from fedhull.study.study import Study
@@ -59,6 +60,7 @@ class ClassSite(Site):
         checkpoint: bytes | None = None,
     ):
         self.holdings: ClassHoldings = holdings
+        self.noise = noise_of(study)
         self.standing = Standing() if checkpoint is None else Standing.from_bytes(checkpoint)
         self.stages = stages_of(study)
         self.model: Any = None
@@ -109,7 +111,7 @@ class ClassSite(Site):
         """The numbers of each of the site's classes, once they are known."""
         if self.standing.told is None:
             return self.holdings.agreed_numbers(self.study.agreed)
-        return [[entry.number] for entry in self.standing.told.entries]
+        return [[entry.number] if entry.known else [] for entry in self.standing.told.entries]
 
     @property
     def model_centres(self) -> Centres | None:
@@ -162,6 +164,9 @@ class ClassSite(Site):
         study, held = self.study, self.holdings
         if self.stage == MATCH:
             sketches = held.places(study) if study.alignments else held.sketches
+            if self.noise is not None:
+                n_slots, key = study.labels.classes, self.noise_key("slots")
+                sketches = self.noise.slots(sketches, n_slots, key)
             return MatchContribution(MatchSummation(study), sketches)
         if self.stage == LAST:
             return self.last_contribution()
@@ -173,6 +178,10 @@ class ClassSite(Site):
             held.counts(once, n_classes),
             lambda: held.centres(study, numbers, n_classes, self.isometry),
         )
+
+    def noise_key(self, purpose: str) -> bytes:
+        """What the site's noise is drawn from: the same, should it have to go on after a stop."""
+        return self._randomness.token(f"noise in {purpose}")
 
     def ballot_layout(self, proposed: bytes) -> Layout:
         """As many numbers as the candidates and their classes take."""
@@ -189,7 +198,11 @@ class ClassSite(Site):
         numbers = np.array([number.get(name, -1) for name in held.test_y.tolist()], dtype=np.int64)
         tested, cells = (moved(x, self.isometry) for x in (held.test_x, held.x))
         self.tally = judge(self.study, ballot, tested, numbers, cells)
-        return ballot.layout.vector([self.tally.packed().tolist()])
+        counted = self.tally.packed()
+        if self.noise is not None:
+            n_candidates, n_classes = len(ballot.models), len(ballot.classes)
+            counted += self.noise.votes(n_candidates, n_classes, self.noise_key("votes"))
+        return ballot.vector(counted)
 
     def numbers_in(self, ballot: Ballot) -> dict[Any, int]:
         """{a class of the site's: its number among those of the candidates}."""
@@ -226,7 +239,7 @@ class ClassSite(Site):
                 f"together can have"
             )
         self.standing.pseudonym = pseudonym.to_bytes()
-        self.standing.told = _read(self.study, news, pseudonym)
+        self.standing.told = _read(self.study, news, pseudonym, len(self.holdings.classes))
         self._object()
 
     def _take_centres(self, published: bytes) -> None:
@@ -261,7 +274,8 @@ class ClassSite(Site):
         self.numbers = model.classes_
         model.classes_ = in_own_words(model, read.names)
         self.model, self.names, self.entries = model, read.names, read.entries
-        return self.correct, self.tested
+        # counts without noise are nobody's to have
+        return (self.correct, self.tested) if self.noise is None else (0, 0)
 
     def take_late(self, published: bytes, receipt: bytes) -> None:
         """What a site makes of a publication that it has missed, given its receipt."""
@@ -298,6 +312,7 @@ class ClassSite(Site):
                     "doubtful": is_doubtful(entry.percent),
                 }
                 for name, entry in zip(self.sent_classes, self.entries, strict=False)
+                if entry.known
             ],
             "ballot": Vote(self.model.judged_, missed=self.why_unjudged).to_json()
             | {
@@ -339,15 +354,16 @@ class ClassSite(Site):
             self.complaint = problem
 
 
-def _read(study: Study, news: MatchNews, pseudonym: Pseudonym) -> Told:
-    """What the news says of the site's classes, or what is wrong with that."""
+def _read(study: Study, news: MatchNews, pseudonym: Pseudonym, n: int) -> Told:
+    """What the news says of the site's n classes, or what is wrong with that."""
     try:
-        entries = read_entries(study, news.entries, pseudonym, news.bound_to)
-        numbers = {entry.number for entry in entries}
-        if len(numbers) < len(entries) or not numbers <= set(range(news.n_classes)):
+        entries = read_entries(study, news.entries, pseudonym, news.bound_to)[:n]
+        found = [entry.number for entry in entries if entry.known]
+        numbers = set(found)
+        if len(numbers) < len(found) or not numbers <= set(range(news.n_classes)):
             raise BadMessage("the server takes two of this site's classes for one, or for none")
     except FedhullError as problem:
         # any classes will do for numbers that noise is added to
-        anything = [Entry(i % news.n_classes, None, 0) for i in range(len(pseudonym.labels))]
+        anything = [Entry(i % news.n_classes, None, 0) for i in range(n)]
         return Told(news.n_classes, anything, f"{problem}")
     return Told(news.n_classes, entries)

@@ -65,7 +65,9 @@ class ClassTask(Task):
         classes may stand for `several` of those that are agreed on."""
 
     @abstractmethod
-    def hold(self, x: np.ndarray, y: np.ndarray, classes: np.ndarray) -> Any:
+    def hold(
+        self, x: np.ndarray, y: np.ndarray, classes: np.ndarray, donors: np.ndarray | None = None
+    ) -> Any:
         """The same for a rehearsal: the site numbers its classes in this order, and may have none
         that leaves."""
 

@@ -10,12 +10,14 @@ from fedhull.errors import InvalidInput
 from fedhull.learn.places import LENGTH as PLACE_LENGTH
 from fedhull.learn.places import class_place, slot_places
 from fedhull.learn.sketch import LENGTH as SKETCH_LENGTH
-from fedhull.learn.sketch import slot_means, slot_sketch
+from fedhull.learn.sketch import from_fixed, slot_means, slot_sketch
 from fedhull.study.study import Study
 
 # Place and sketch are thirteen numbers, and of n cells 2n − 2 may be known: with fewer cells than
 # this the place is all that is said.
 BOTH_FROM = 8
+# The variance of a number of a sketch over the cells of a class, about.
+_SPREAD = 0.1
 
 
 class Understood(NamedTuple):
@@ -39,6 +41,23 @@ def tell(study: Study, cells: np.ndarray, placed: bool = False) -> list[int]:
         return [n, *slot_sketch(cells, k, seed).tolist()]
     sketch = slot_sketch(cells, k, seed).tolist() if n >= BOTH_FROM else [0] * SKETCH_LENGTH
     return [n, *class_place(cells, k).tolist(), *sketch]
+
+
+def understand_in_noise(
+    rows: Sequence[Sequence[int]], deviations: tuple[float, float]
+) -> Understood:
+    """What rows of numbers with noise in them say, the standard deviations of which are these, of
+    counts and of sketches. A slot counts like one of fewer cells without noise whose mean would be
+    as uncertain."""
+    table = np.array(rows).reshape(-1, 1 + SKETCH_LENGTH).astype(np.float64)
+    counts = np.maximum(table[:, 0], 1.0)
+    means = from_fixed(table[:, 1:]) / counts[:, None]
+    circles = means.reshape(len(means), -1, 2)
+    lengths = np.hypot(circles[..., 0], circles[..., 1])
+    circles /= np.maximum(lengths, 1.0)[..., None]
+    noise = float(from_fixed(deviations[1])) ** 2
+    worth = counts / (1.0 + noise / (_SPREAD * counts))
+    return Understood(np.maximum(np.rint(worth), 1.0).astype(np.int64), means, None)
 
 
 def understand(rows: Sequence[Sequence[int]], placed: bool, seed: int) -> Understood:

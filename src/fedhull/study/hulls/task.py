@@ -39,9 +39,11 @@ class HullTask(ClassTask):
         """Keep some points for testing, make hulls of the others."""
         return prepare(self.study, x, y, donors, several)
 
-    def hold(self, x: np.ndarray, y: np.ndarray, classes: np.ndarray) -> HullHoldings:
+    def hold(
+        self, x: np.ndarray, y: np.ndarray, classes: np.ndarray, donors: np.ndarray | None = None
+    ) -> HullHoldings:
         """Keep some points for testing, make hulls of the others."""
-        return hold_out(make_hulls, self.study, x, y, classes)
+        return hold_out(make_hulls, self.study, x, y, classes, donors)
 
     def learn(self, kept: bytes, votes: bytes | None = None, **settings: Any) -> HullOutcome:
         """Group and train again, with other settings of [learning]."""

@@ -9,6 +9,15 @@ _PENALTIES = (0.001, 0.3, 3.0)
 _FEWER = (2, 4)
 
 
+def others_in_noise() -> dict[str, dict[str, Any]]:
+    """Weaker and stronger penalties, as shares of the usual one, which goes by the noise. Few,
+    because each costs some of what the sites' votes may say."""
+    return {
+        "moments, a third of the penalty": {"relative": 1.0 / 3.0},
+        "moments, three times the penalty": {"relative": 3.0},
+    }
+
+
 def others(extent: Extent) -> dict[str, dict[str, Any]]:
     """Weaker and stronger penalties, and fewer features: in words, and as settings of
     `MomentClassifier.from_moments`."""

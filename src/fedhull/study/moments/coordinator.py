@@ -21,10 +21,12 @@ from fedhull.study.classes.coordinator import ClassCoordinator, Labels, Matched
 from fedhull.study.classes.outcome import ClassOutcome
 from fedhull.study.coordinator import Record
 from fedhull.study.counts import Counts
-from fedhull.study.moments.candidates import others
+from fedhull.study.moments.candidates import others, others_in_noise
 from fedhull.study.moments.holdings import MomentHoldings
 from fedhull.study.moments.site import MomentSite
 from fedhull.study.moments.sum import MOMENT_FIELD, MomentSummation, MomentTotal
+from fedhull.study.noise import CLEAR, noise_of
+from fedhull.study.study import Study
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -41,7 +43,7 @@ class MomentOutcome(ClassOutcome):
     def cells_of_classes(self) -> list[int]:
         """The cells of each of the model's classes, over all sites."""
         counts = self.moments.counts
-        return counts[counts >= self.study.disclosure.min_cells].tolist()
+        return counts[counts >= fewest_cells(self.study, len(self.survivors))].tolist()
 
     def is_exact(self, sites: Mapping[str, MomentSite]) -> bool:
         """Whether the totals are the sums of the survivors' own."""
@@ -66,6 +68,14 @@ class MomentOutcome(ClassOutcome):
             "cells_by_class": self.moments.counts.tolist(),
             "field_bits": MOMENT_FIELD.bits,
         }
+
+
+def fewest_cells(study: Study, survivors: int) -> float:
+    """How many cells a class must have over so many sites; in noise, as many as stand out."""
+    noise = noise_of(study)
+    if noise is None:
+        return study.disclosure.min_cells
+    return CLEAR * noise.total_deviations(survivors)[2]
 
 
 class KeptSum(msgspec.Struct, frozen=True):
@@ -125,11 +135,14 @@ class MomentCoordinator(ClassCoordinator):
         """The classifier of all cells."""
         begin, study = perf_counter(), self.study
         self._total = opened
-        self._enough = np.flatnonzero(opened.moments.counts >= study.disclosure.min_cells)
+        least = fewest_cells(study, len(opened.survivors))
+        self._enough = np.flatnonzero(opened.moments.counts >= least)
         if len(self._enough) < 2:
             raise InvalidInput(
-                f"a classifier needs two classes, but {len(self._enough)} have "
-                f"{study.disclosure.min_cells} cells over all sites together"
+                f"a classifier needs two classes, but {len(self._enough)} have {least:.0f} cells "
+                f"over all sites together"
+                + ", so many as stand out from the noise"
+                * (study.privacy is not None)
             )
         made = Candidate("moments, as it is", self._fitted(opened))
         self.seconds["learning"] = perf_counter() - begin
@@ -137,9 +150,9 @@ class MomentCoordinator(ClassCoordinator):
 
     def alternatives(self, opened: MomentTotal) -> list[Candidate]:
         """Weaker and stronger penalties, and fewer features."""
+        found = others(opened.extent) if self.study.privacy is None else others_in_noise()
         return [
-            Candidate(words, self._fitted(opened, **settings))
-            for words, settings in others(opened.extent).items()
+            Candidate(words, self._fitted(opened, **settings)) for words, settings in found.items()
         ]
 
     def landmarks(self, opened: MomentTotal) -> Landmarks:
@@ -169,17 +182,19 @@ class MomentCoordinator(ClassCoordinator):
         return (None, {}) if matched is None else (matched.match, matched.secrets)
 
     def _fitted(self, opened: MomentTotal, **settings: Any) -> MomentClassifier:
-        study = self.study
-        return MomentClassifier.from_moments(
-            opened.moments.only(self._enough),
-            self._enough,
-            dimension=2,
-            n_features=study.learning.features,
-            scales=SCALES,
-            curvature=study.geometry.curvature,
-            seed=study.learning.seed,
-            **settings,
-        )
+        study, noise = self.study, noise_of(self.study)
+        settings |= {
+            "dimension": 2,
+            "n_features": study.learning.features,
+            "scales": SCALES,
+            "curvature": study.geometry.curvature,
+            "seed": study.learning.seed,
+        }
+        moments, classes = opened.moments.only(self._enough), self._enough
+        if noise is None:
+            return MomentClassifier.from_moments(moments, classes, **settings)
+        settings["deviation"] = noise.total_deviations(len(opened.survivors))[0]
+        return MomentClassifier.from_noisy_moments(moments, classes, **settings)
 
     def outcome(self, record: Record, counts: Counts) -> MomentOutcome:
         """All of it."""

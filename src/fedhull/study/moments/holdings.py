@@ -23,6 +23,7 @@ from fedhull.study.classes.holdings import (
 )
 from fedhull.study.classes.holdings import prepare as prepare_classes
 from fedhull.study.classes.told import tell
+from fedhull.study.noise import noise_of
 from fedhull.study.study import Study
 
 
@@ -60,29 +61,32 @@ class MomentHoldings(ClassHoldings):
         self,
         study: Study,
         numbers: Sequence[Sequence[int]],
-        totals: Sequence[int],
+        extent: Extent,
         isometry: Isometry | None = None,
     ) -> Moments:
-        """What the site adds to the sum, if all sites together have so many cells of each class:
-        moments, of the extent that these allow, of the cells as the isometry moves them. `numbers`
-        are as in `counts`."""
-        extent = extent_of(study, totals)
+        """What the site adds to the sum: moments, of this extent, of the cells as the isometry
+        moves them. `numbers` are as in `counts`."""
+        noise, n_classes = noise_of(study), len(extent.of_class)
+        longest = None if noise is None else noise.longest_features
         drawn = draw_horocycles(study.learning.features, 2, SCALES, study.learning.seed)
         first = Horocycles(*(part[: extent.features] for part in drawn))
         x, of_class = self.taking_part(isometry)
         known = np.append(extent.of_class, 0) > 0
-        total = Moments.none(extent.features, len(totals))
+        total = Moments.none(extent.features, n_classes)
         for column in zip_longest(*numbers, fillvalue=-1):
             number = np.array(column)[of_class]
             there = known[number]
             total += moments_of_points(
-                x[there], number[there], len(totals), first, study.geometry.curvature
+                x[there], number[there], n_classes, first, study.geometry.curvature, longest
             )
         return total.cut(extent)
 
 
-def extent_of(study: Study, totals: Sequence[int]) -> Extent:
-    """What may be known of so many cells of each class over all sites together."""
+def extent_of(study: Study, totals: Sequence[int], n_classes: int) -> Extent:
+    """What may be known of so many cells of each class over all sites together. Where noise hides
+    single cells, sites do not say how many they have, and all of it may be known."""
+    if study.privacy is not None:
+        return Extent(study.learning.features, (study.learning.features,) * n_classes)
     return Extent.of(totals, study.learning.features, 2, study.disclosure.min_cells)
 
 
@@ -98,6 +102,9 @@ def make_moments(
     as_ball_points(x, study.geometry.curvature, "x")  # a bad point is named by its row in all
     classes = np.unique(y) if classes is None else classes
     least = 1 if study.agreed else study.disclosure.min_cells
+    if study.privacy is not None:
+        # whether a class is sent must not hang on a single cell: noise hides the small ones
+        least, donors = 0, None
     lines = []
     for name in classes.tolist():
         members = y == name

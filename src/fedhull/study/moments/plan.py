@@ -26,7 +26,7 @@ def plan_moments(study: Study, own: MomentHoldings | None) -> Plan:
         numbers_of = own.agreed_numbers(study.agreed) if study.agreed else [[c] for c in classes]
         counts = own.counts(numbers_of, agreed_or(study, classes))
         totals = tuple(sites * n for n in counts)
-    extent, site = extent_of(study, totals), min(study.clients)
+    extent, site = extent_of(study, totals, len(totals)), min(study.clients)
     early, words = plan_early_sums(study, len(totals))
     summation = MomentSummation(study, early["sums"], len(totals))
     tested = None if own is None else len(own.test_y)

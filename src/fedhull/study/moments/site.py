@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from fedhull.learn.extent import Extent
 from fedhull.learn.moments import Moments
 from fedhull.protocol.summation import Totals
 from fedhull.study.classes.site import ClassSite
@@ -19,18 +20,29 @@ class MomentSite(ClassSite):
         """The site's moments."""
         summation = MomentSummation(self.study, self.n_sums, self.n_classes, self.standing.basis)
         announced = self.holdings.counts(self.class_numbers, self.n_classes)
+        if self.noise is not None:
+            announced = ()
         return MomentContribution(summation, announced, self.own_moments)
 
     def own_moments(self, totals: Totals) -> Moments:
         """What the site adds to the sum, if all sites have so many cells of each class."""
-        return self.holdings.moments(self.study, self.class_numbers, totals, self.isometry)
+        extent = self.extent(totals)
+        own = self.holdings.moments(self.study, self.class_numbers, extent, self.isometry)
+        if self.noise is None:
+            return own
+        added = self.noise.totals(self.n_classes, self.noise_key("moments"))
+        return own + Moments.unpacked(added, extent)
+
+    def extent(self, totals: Totals) -> Extent:
+        """What may be known of so many cells."""
+        return extent_of(self.study, totals, self.n_classes)
 
     def size_of(self, stage: str) -> int | None:
         """How many numbers the site sent to a sum of this stage, as far as the site, which may have
         come late, remembers it."""
         if stage == LAST:
             totals = self.session.totals
-            return extent_of(self.study, totals).size if totals else None
+            return self.extent(totals).size if totals or self.noise else None
         known = zip(self.stages, self.standing.sizes, strict=False)
         return next((size for of_stage, size in known if of_stage == stage), None)
 
@@ -38,7 +50,7 @@ class MomentSite(ClassSite):
     def n_features(self) -> int:
         """How many features the totals are of; a site that came late knows how many at most."""
         totals = self.session.totals
-        return extent_of(self.study, totals).features if totals else self.study.learning.features
+        return self.extent(totals).features if totals else self.study.learning.features
 
     def result(self) -> dict[str, Any]:
         """Plain numbers and words."""

@@ -47,19 +47,28 @@ class MomentSummation:
 
     @property
     def most(self) -> tuple[int, ...]:
-        """The cells of each class: what of it may leave depends on how many there are in all."""
+        """The cells of each class: what of it may leave depends on how many there are in all.
+        Nothing, where their number is a secret."""
+        if self.study.privacy is not None:
+            return ()
         return (MOST_CELLS // len(self.study.clients),) * self.n_classes
+
+    def extent(self, totals: Totals) -> Extent:
+        """What may be known of so many cells."""
+        return extent_of(self.study, totals, self.n_classes)
 
     def layout(self, totals: Totals, participants: int) -> Layout:
         """As many numbers as may be known of so many cells, in a field wide enough for any sum."""
-        return Layout(((MOMENT_FIELD, extent_of(self.study, totals).size),))
+        return Layout(((MOMENT_FIELD, self.extent(totals).size),))
 
     def open(
         self, vector: Vector, totals: Totals, survivors: list[str], participants: int
     ) -> MomentTotal:
-        """The totals, if cells can have them."""
-        extent = extent_of(self.study, totals)
+        """The totals, if cells can have them; if there is noise in them, whatever they are."""
+        extent = self.extent(totals)
         moments = Moments.unpacked(from_elements(vector[0], MOMENT_FIELD), extent)
+        if self.study.privacy is not None:
+            return MomentTotal(moments, extent, survivors)
         try:
             if (moments.counts > np.array(totals)).any():
                 raise InvalidInput("there are more cells than sites have announced")
@@ -85,5 +94,5 @@ class MomentContribution:
 
     def vector(self, drawn: None, totals: Totals, participants: int) -> Vector:
         """The moments as elements of the field."""
-        extent = extent_of(self.summation.study, totals)
+        extent = self.summation.extent(totals)
         return [to_elements(self.make(totals).packed(extent), MOMENT_FIELD)]

@@ -36,9 +36,11 @@ class MomentTask(ClassTask):
         """Keep some points for testing, sketch the others."""
         return prepare(self.study, x, y, donors, several)
 
-    def hold(self, x: np.ndarray, y: np.ndarray, classes: np.ndarray) -> MomentHoldings:
+    def hold(
+        self, x: np.ndarray, y: np.ndarray, classes: np.ndarray, donors: np.ndarray | None = None
+    ) -> MomentHoldings:
         """Keep some points for testing, sketch the others."""
-        return hold_out(make_moments, self.study, x, y, classes)
+        return hold_out(make_moments, self.study, x, y, classes, donors)
 
     def learn(self, kept: bytes, votes: bytes | None = None, **settings: Any) -> MomentOutcome:
         """Fit the classifier to the totals again."""
