@@ -19,6 +19,7 @@ from fedhull.kits.provision import make_kits
 from fedhull.learn.landmark_search import landmarks_of_corners
 from fedhull.learn.lorentz import LorentzClassifier
 from fedhull.learn.model import model_to_json
+from fedhull.learn.tally import Tally
 from fedhull.protocol import messages as m
 from fedhull.protocol.drive import drive
 from fedhull.protocol.memory import MemoryEngine
@@ -35,6 +36,7 @@ from fedhull.study.classes.ballot import (
 )
 from fedhull.study.coordinator import Proposal, run_study
 from fedhull.study.draft import draft_study
+from fedhull.study.noise import noise_of
 
 NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
 
@@ -72,7 +74,8 @@ class Lying:
 
     def opened(self, replies):
         """The tally that the coordinator reads, if it can read one."""
-        return opened_tally(self.session.answers(replies), len(self.models), 6, len(NAMES))
+        study, answers = self.server.study, self.session.answers(replies)
+        return opened_tally(study, answers, len(self.models), 6, len(NAMES))
 
     @property
     def models(self):
@@ -421,3 +424,41 @@ def test_a_third_candidate_counts_the_cell_that_two_others_leave_out():
     without = np.delete(x, 200, axis=0)
     one, other, three = counted(without, x, *regions)
     assert three - one - other == 0
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_where_noise_is_promised_candidates_that_ask_about_a_single_cell_learn_nothing(epsilon):
+    """The attack that works above, on the sum of as many sites as must stay: whoever guesses from
+    it whether the cell is there is hardly more often right than ε allows by chance."""
+    study = draft_study(4, 3, summary="moments", dp_epsilon=epsilon)
+    noise, x = noise_of(study), make_tree(300, seed=1).x
+    known = x[200]
+    marks = landmarks_of_corners(x, np.arange(len(x)) % 3)
+    near = Region(lambda p: np.hypot(*(p - known).T) < 1e-6)
+    ballot = Ballot([Region(lambda p: p[:, 0] > 2.0), near], marks, {}, b"")
+    there, gone = (
+        judge(study, ballot, cells, np.zeros(len(cells), dtype=int), x).packed()
+        for cells in (x, np.delete(x, 200, axis=0))
+    )
+    # without noise the two differ, and where they do is public
+    direction = (there - gone).astype(float)
+    assert direction.any()
+    spread = np.repeat(
+        [float(v) for v in noise.ballot_variances(2)[:1]], Tally.none(2, 3).confusion.size
+    )
+    # the best linear statistic of the confusion matrices, whose counts have the least noise
+    n = len(spread)
+    weight = direction[:n] / spread
+    draws = np.array(
+        [
+            sum(
+                noise.votes(2, 3, bytes([i % 256, i // 256, site]) + bytes(29)) for site in range(3)
+            )
+            for i in range(400)
+        ]
+    )[:, :n]
+    with_it, without = (draws + there[:n]) @ weight, (draws + gone[:n]) @ weight
+    middle = ((there[:n] + gone[:n]) / 2.0) @ weight
+    right = ((with_it > middle).mean() + (without <= middle).mean()) / 2.0
+    most = np.exp(epsilon) / (1.0 + np.exp(epsilon))
+    assert right < most + 3.0 * np.sqrt(0.25 / 800)

@@ -22,11 +22,11 @@ from fedhull.noise.gaussian import discrete_gaussian
 from fedhull.study.privacy import Privacy
 from fedhull.study.study import Study
 
-# Features are cos; over random phases their squares are ½ on average, and longer vectors than that
-# and a tenth are shortened. It costs no accuracy, and halves the noise on products.
-_LONGEST_SQUARE = 0.55
+# Features are cosines, whose squares are ½ on average over random phases. Longer vectors than such
+# are shortened to that, which costs less accuracy than the noise that it saves.
+_LONGEST_SQUARE = 0.5
 # Which shares of the cost are spent on slots, unless names are agreed; the rest is for totals.
-_ON_SLOTS, _ON_SLOT_COUNTS = 0.15, 0.2
+_ON_SLOTS, _ON_SLOT_COUNTS = 0.12, 0.2
 _ON_CLASS_SUMS, _ON_CLASS_COUNTS = 0.27, 0.03
 # Of the ballot's cost: confusion matrices, losses, counts and confidences in the levels, farness.
 _ON_BALLOT = (0.4, 0.25, 0.2, 0.1, 0.05)
