@@ -1,4 +1,4 @@
-"""Studies that promise differential privacy: what a cell can change, and how much noise is on it."""
+"""Studies that promise differential privacy: what a cell can change, and how noise hides it."""
 
 import math
 

@@ -237,6 +237,8 @@ def _moments_left(numbers: dict[str, Any]) -> list[str]:
     leakage, settings = numbers["leakage"], numbers["settings"]
     smallest, features = leakage["smallest_group"], settings["features"]
     agreed = settings["agreed_names"]
+    if numbers["dp"] is not None:
+        return _left_in_noise(numbers)
     sketches = (
         "Names were agreed, so nothing was sent to match classes by."
         if agreed
@@ -257,15 +259,23 @@ def _moments_left(numbers: dict[str, Any]) -> list[str]:
     ]
 
 
-def _promised(dp: dict[str, Any] | None) -> list[str]:
-    """What noise hides."""
-    if dp is None:
-        return []
+def _left_in_noise(numbers: dict[str, Any]) -> list[str]:
+    """What left where noise hides single cells."""
+    settings, dp = numbers["settings"], numbers["dp"]
+    matched = "" if settings["agreed_names"] else "For each class of each site a count and a sketch"
+    exact = f"Totals at the server equal the sites' sums: {_yes(numbers['decoded_exactly'])}"
     return [
+        f"Leakage: no points left. {f'{matched} left, with noise. ' if matched else ''}For all "
+        f"sites together, totals of {settings['features']} features left, by class, and of their "
+        f"products, with noise.",
         f"Differential privacy of every {dp['unit']}: ε = {dp['epsilon']:g}, δ = {dp['delta']:g}, "
-        f"whoever drops out; what was added here is ε = {dp['spent']:.2f}. If as many sites "
-        f"as the protocol tolerates tell the coordinator their noise, and only as many as must "
-        f"have stayed, it is ε = {dp['spent_against_sites']:.2f}."
+        f"whoever drops out; what was added here is ε = {dp['spent']:.2f}. If as many sites as the "
+        f"protocol tolerates tell the coordinator their noise, and only as many as must have "
+        f"stayed, it is ε = {dp['spent_against_sites']:.2f}.",
+        f"Bytes up per site: {numbers['bytes_up_per_client']:,} (field of "
+        f"{numbers['field_bits']} bits).",
+        exact
+        + (f"; classes matched rightly: {numbers['grouping_correct']:.1%}." if matched else "."),
     ]
 
 
@@ -326,7 +336,6 @@ def print_simulation(numbers: dict[str, Any]) -> None:
     out.print(
         f"Sites: {numbers['survivors']} in the sum.{dropped}",
         *left(numbers),
-        *_promised(numbers["dp"]),
         _ballot(numbers),
         f"Seconds: {', '.join(seconds)}",
         sep="\n",

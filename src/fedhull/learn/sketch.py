@@ -23,13 +23,13 @@ LENGTH = 8
 # No sum of sketches may hold more cells: then it lies strictly between −2⁶⁰ and 2⁶⁰, so that its
 # sign survives in a field of 2⁶¹ − 1 elements.
 MOST_CELLS = (1 << 36) - 1
-_BITS = 24
+BITS = 24
 # What leaves are multiples of ½; on six data sets matching first suffers at twice that.
-_STEP = 1 << (_BITS - 1)
+_STEP = 1 << (BITS - 1)
 _DIRECTIONS = LENGTH // 2
 # The sketch of a cell is four points of a circle, each number rounded by up to half a unit: no
 # longer than this, in units of 2⁻²⁴.
-LONGEST = (2 << _BITS) + 2
+LONGEST = (2 << BITS) + 2
 # Cells are worked on so many at a time: memory does not grow with their number.
 _AT_ONCE = 1 << 16
 
@@ -79,12 +79,12 @@ def slot_sketch(points: ArrayLike, curvature: float = 1.0, seed: int = 0) -> np.
 
 def to_fixed(values: ArrayLike) -> np.ndarray:
     """Numbers in [−1, 1] as whole multiples of 2⁻²⁴, from −2²⁴ to 2²⁴."""
-    return np.rint(np.ldexp(np.asarray(values, dtype=np.float64), _BITS)).astype(np.int64)
+    return np.rint(np.ldexp(np.asarray(values, dtype=np.float64), BITS)).astype(np.int64)
 
 
 def from_fixed(sums: ArrayLike) -> np.ndarray:
     """What sums of such whole numbers stand for."""
-    return np.ldexp(np.asarray(sums).astype(np.float64), -_BITS)
+    return np.ldexp(np.asarray(sums).astype(np.float64), -BITS)
 
 
 def slot_means(sums: ArrayLike, counts: ArrayLike) -> np.ndarray:
@@ -105,7 +105,7 @@ def slot_means(sums: ArrayLike, counts: ArrayLike) -> np.ndarray:
     means = from_fixed(total) / n[:, None]
     # a mean of points of the circle lies inside it; rounding moves a sum by up to half a step
     lengths = np.hypot(means[:, 0::2], means[:, 1::2])
-    beyond = (lengths > 1.0 + 2.0**-_BITS + from_fixed(_STEP) / n[:, None]).any(axis=1)
+    beyond = (lengths > 1.0 + 2.0**-BITS + from_fixed(_STEP) / n[:, None]).any(axis=1)
     if beyond.any():
         bad = int(np.argmax(beyond))
         raise InvalidInput(

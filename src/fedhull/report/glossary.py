@@ -69,8 +69,9 @@ TERMS = (
     ),
     Term(
         "differential privacy",
-        "A guarantee, bought with random noise, that a result hardly depends on any single cell; "
-        "fedhull does not give it.",
+        "A guarantee, bought with random noise, that a result hardly depends on any single cell: ε "
+        "says how much it may, δ how often that may fail. Studies of moments can give it; a page "
+        "that does not mention ε is of one that does not.",
     ),
     Term(
         "disc",

@@ -18,12 +18,31 @@ class MaskedSum(Part, frozen=True, kw_only=True):
     sites: int | None
 
 
+class NoiseLine(Part, frozen=True, kw_only=True):
+    """What is read with noise in it: the standard deviation of the noise in each number, and how
+    long a change one cell can make."""
+
+    what: str
+    deviation: float
+    change: float
+
+
+class Promise(Part, frozen=True, kw_only=True):
+    """What noise hides, in words, and how much of it there is."""
+
+    epsilon: float
+    delta: float
+    unit: str
+    words: list[str]
+    noise: list[NoiseLine]
+
+
 class MomentFacts(Part, frozen=True, kw_only=True):
     """What was summed: in `match` what classes are like, unless names were agreed, in `centres`
     where classes are over all sites, each time that sites aligned themselves, in `learn` the
     moments of all cells. `cells` are the cells of each class over all sites, in the order of the
     page's classes, and `fewest` are those behind anything that left; None where whoever writes the
-    page does not know."""
+    page does not know. `promise` is what noise hides, if there is any."""
 
     features: int
     match: MaskedSum | None
@@ -31,6 +50,7 @@ class MomentFacts(Part, frozen=True, kw_only=True):
     centres: MaskedSum | None = None
     cells: list[int] | None = None
     fewest: int | None = None
+    promise: Promise | None = None
 
 
 class MomentPage:

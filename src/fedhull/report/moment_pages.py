@@ -17,6 +17,8 @@ from fedhull.report.moment_content import (
     MomentCoordinatorPage,
     MomentFacts,
     MomentSitePage,
+    NoiseLine,
+    Promise,
 )
 from fedhull.report.parts import (
     CAME_LATE,
@@ -34,6 +36,8 @@ from fedhull.study.coordinator import Record
 from fedhull.study.moments.coordinator import MomentOutcome
 from fedhull.study.moments.site import MomentSite
 from fedhull.study.moments.sum import MOMENT_FIELD
+from fedhull.study.noise import noise_of
+from fedhull.study.privacy_words import NOT_COVERED, promise_words, sharing_words
 from fedhull.study.study import Study
 
 # What a study that has come to its end has passed besides.
@@ -53,7 +57,7 @@ def moment_checks(study: Study) -> tuple[str, ...]:
         *(() if study.agreed else _MATCH_CHECKS),
         *(_SAME_CHECKS if stages_of(study)[1:] else ()),
         *(_CENTRE_CHECKS if study.alignments else ()),
-        *_LEARN_CHECKS,
+        *(() if study.privacy else _LEARN_CHECKS),
     )
 
 
@@ -117,7 +121,8 @@ def moment_outcome_parts(outcome: MomentOutcome, names: Sequence[str]) -> dict[s
             ),
             features=outcome.extent.features,
             cells=outcome.cells_of_classes,
-            fewest=int(behind.min()),
+            # how many there really are, noise hides from the coordinator
+            fewest=None if study.privacy else int(behind.min()),
         )
         | {"sites": _site_lines(study, survivors, outcome.matched_sites, outcome.record)}
     )
@@ -141,7 +146,7 @@ def _moment_parts(
             "features": f"at most {learning.features:,}",
             "curvature": f"−{geometry.curvature:g}",
             "classes": f"{study.n_classes or 'as many as are found'}",
-            "fewest cells of a class": f"{study.disclosure.min_cells:,}",
+            **_protection(study),
             "class names": "agreed" if study.agreed else "each site's own",
             **({} if study.agreed else {"grouping": name_of(learning.grouping)}),
             "sites align themselves": _times(study.alignments),
@@ -155,7 +160,38 @@ def _moment_parts(
             learn=learn,
             cells=cells,
             fewest=fewest,
+            promise=_promise(study),
         ),
+    }
+
+
+def _promise(study: Study) -> Promise | None:
+    """What noise hides in a study, and how much of it there is if all sites stay."""
+    noise = noise_of(study)
+    if noise is None:
+        return None
+    of_slots = [] if study.agreed else noise.slot_lines()
+    lines = [*of_slots, *noise.total_lines(len(study.clients))]
+    return Promise(
+        epsilon=noise.privacy.epsilon,
+        delta=noise.privacy.delta,
+        unit=noise.privacy.unit,
+        words=[promise_words(noise.privacy), sharing_words(noise), NOT_COVERED],
+        noise=[
+            NoiseLine(what=what, deviation=deviation, change=change)
+            for what, deviation, change in lines
+        ],
+    )
+
+
+def _protection(study: Study) -> dict[str, str]:
+    """By what rule single cells are protected."""
+    privacy = study.privacy
+    if privacy is None:
+        return {"fewest cells of a class": f"{study.disclosure.min_cells:,}"}
+    return {
+        "differential privacy": f"ε = {privacy.epsilon:g}, δ = {privacy.delta:g}",
+        "of every": privacy.unit,
     }
 
 

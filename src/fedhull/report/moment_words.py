@@ -30,6 +30,17 @@ TOTALS = (
     "feature"
 )
 COUNTS = "how many cells each class has, over all sites together"
+# With noise in them, in the same place under "Studies with differential privacy".
+SLOTS_IN_NOISE = (
+    "of every class of every site in one set of ≥ {threshold}, which the server chooses, with "
+    "noise: the number of its cells and eight sums over them (their sketch), and which of these "
+    "classes are one site's; some of them are noise alone"
+)
+TOTALS_IN_NOISE = (
+    "of all cells of one set of ≥ {threshold} sites, which the server chooses, with noise: the "
+    "total of every product of two features, and for every class the number of its cells and the "
+    "total of every feature"
+)
 SEEN_IF_ONE_LEFT = "of a site that drops out on the way: how many cells of each class it holds"
 SEEN_IF_ONE_VANISHED = class_words.VANISHED
 HIDDEN = (
@@ -91,6 +102,10 @@ FEW_IN_A_PLACE = (
     "Small places. Places of two cells or fewer left, whose five numbers are as many as the cells "
     "have coordinates."
 )
+LYING_IN_NOISE = (
+    "False numbers. With noise in the totals the server cannot tell whether cells can have them: a "
+    "site that lies about its own data can spoil the model unnoticed."
+)
 SMALL_COHORT = (
     "Small cohorts. With two sites in a sum, the server and one of them together have the other's "
     "part."
@@ -132,6 +147,8 @@ def no_position(page: AnyMomentPage) -> str:
 
 
 def _slots_are_safe(page: AnyMomentPage) -> bool:
+    if page.moments.promise is not None:
+        return True
     fewest, numbers = page.moments.fewest, PLACE_LENGTH if page.placed else SKETCH_LENGTH
     return page.agreed or (fewest is not None and 2 * fewest > numbers)
 
@@ -146,6 +163,11 @@ def figures(page: AnyMomentPage) -> list[Figure]:
 
 def seen(page: AnyMomentPage) -> list[str]:
     """What the server could see."""
+    if page.moments.promise is not None:
+        lines = [] if page.agreed else [SLOTS_IN_NOISE]
+        read = [line.format(threshold=page.threshold) for line in (*lines, TOTALS_IN_NOISE)]
+        gone = [SEEN_IF_ONE_VANISHED] if page.n_gone else []
+        return [*SEEN, *read, *gone, *class_words.accuracy_seen(page)]
     slots = [] if page.agreed or page.placed else [SLOTS.format(threshold=page.threshold)]
     totals = TOTALS.format(threshold=page.threshold)
     lines = [*SEEN, *slots, *class_words.centres_seen(page), totals, COUNTS]
@@ -166,6 +188,10 @@ def hidden(page: AnyMomentPage) -> list[str]:
 def unprotected(page: AnyMomentPage) -> list[str]:
     """What nobody should take to be protected."""
     own = [OWN_RESULT] if isinstance(page, MomentSitePage) else []
+    if page.moments.promise is not None:
+        always = [class_words.sessions_unprotected(page), class_words.NOT_AUDITED]
+        promised = page.moments.promise.words
+        return [*own, *promised, LYING_IN_NOISE, class_words.collusion(page), *always]
     solved = [OF_TOTALS] if page.agreed else [_of_slots(page), OF_TOTALS]
     of_slots = DROPOUTS_OF_PLACES if page.placed else DROPOUTS_OF_SKETCHES
     names = [DROPOUTS, AGREED] if page.agreed else [f"{DROPOUTS} {of_slots}"]

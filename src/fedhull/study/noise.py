@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedhull.learn.moments import BITS
+from fedhull.learn.sketch import BITS as SKETCH_BITS
 from fedhull.learn.sketch import LENGTH as SKETCH_LENGTH
 from fedhull.learn.sketch import LONGEST as LONGEST_SKETCH
 from fedhull.learn.tally import UNIT, Tally
@@ -30,6 +31,8 @@ _ON_SLOTS, _ON_SLOT_COUNTS = 0.12, 0.2
 _ON_CLASS_SUMS, _ON_CLASS_COUNTS = 0.27, 0.03
 # Of the ballot's cost: confusion matrices, losses, counts and confidences in the levels, farness.
 _ON_BALLOT = (0.4, 0.25, 0.2, 0.1, 0.05)
+# What is read, the standard deviation of the noise in it, and by how much a cell can change it.
+Line = tuple[str, float, float]
 # A slot or a class with a count of fewer standard deviations is taken for empty.
 CLEAR = 4.0
 
@@ -91,6 +94,25 @@ class Noise:
         """The standard deviations of the totals over so many sites, in natural units."""
         gram, sums, counts = (math.sqrt(sites * v) for v in self.total_variances)
         return gram * 2.0 ** (-2 * BITS), sums * 2.0**-BITS, counts
+
+    def slot_lines(self) -> list[Line]:
+        """What is read of each class of each site: its noise, and what a cell can change."""
+        count, sketch = self.slot_deviations
+        cells, unit = self.privacy.cells, 2.0**-SKETCH_BITS
+        return [
+            ("the number of cells of a class of a site", count, float(cells)),
+            ("each of the eight sums over them", sketch * unit, LONGEST_SKETCH * unit * cells),
+        ]
+
+    def total_lines(self, sites: int) -> list[Line]:
+        """What is read of so many sites together: its noise, and what a cell can change."""
+        gram, sums, counts = self.total_deviations(sites)
+        square, cells = self.longest_features**2, self.privacy.cells
+        return [
+            ("each total of a product of two features", gram, square * cells / math.sqrt(2.0)),
+            ("each total of a feature, of a class", sums, math.sqrt(square) * cells),
+            ("the number of cells of a class, in all", counts, float(cells)),
+        ]
 
     def ballot_variances(self, n_candidates: int) -> list[int]:
         """Of what each site adds to what `Tally.squares` is of."""

@@ -97,6 +97,17 @@ summary = {_toml(choices.summary)}
 holdout = 0.15
 # sites judge candidates on these before a model is published
 ballot = true
+{"" if choices.summary == HULLS else _PRIVACY}"""
+
+
+_PRIVACY = """
+# Noise that hides every single cell: take the marks off for differential privacy. A smaller epsilon
+# hides more and costs more accuracy: 'fedhull plan' says how much, from a site's own data.
+# [privacy]
+# epsilon = 4.0
+# delta = 1e-5
+# "cell", or the column that says whose cells they are, which are then hidden together
+# unit = "cell"
 """
 
 

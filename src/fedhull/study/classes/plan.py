@@ -62,7 +62,7 @@ def plan_answer(study: Study, n_candidates: int, n_classes: int, tested: int | N
         f"in {numbers['numbers_in_ballot']:,} masked numbers, {layout.packed_size:,} bytes, which "
         f"can be read as a sum over all sites only.",
     ]
-    if tested is not None and tested < study.disclosure.min_cells:
+    if study.privacy is None and tested is not None and tested < study.disclosure.min_cells:
         words.append(
             f"With {tested} held-out points, fewer than {study.disclosure.min_cells}, your site "
             f"would abstain: what it sends then counts nothing, and nobody can tell."

@@ -128,6 +128,8 @@ class ClassTask(Task):
     def testing(self, tested: int) -> str:
         """What leaves of so many points that are kept for testing."""
         least = self.study.disclosure.min_cells
+        if self.study.privacy is not None:
+            return self._testing_in_noise(tested)
         if not self.ballot:
             return (
                 f"The coordinator also gets one masked count: how many of your {tested:,} test "
@@ -147,9 +149,21 @@ class ClassTask(Task):
             f"that it asks."
         )
 
+    def _testing_in_noise(self, tested: int) -> str:
+        if not self.ballot:
+            return f"Nothing leaves of your {tested:,} test points."
+        return (
+            f"Before the model is published, up to {MOST_CANDIDATES} candidates are tried on your "
+            f"{tested:,} test points, on this machine. How many each takes for which class, "
+            f"how sure it is, and how far they are from all classes: these numbers leave, masked "
+            f"and with your share of the noise, and the coordinator can only read their totals."
+        )
+
     def read(self, source: Source) -> Any:
         """Place the cells, keep some for testing, and make of the others what would leave."""
-        donor = source.donor
+        donor, privacy = source.donor, self.study.privacy
+        if privacy is not None and privacy.donors is not None:
+            donor = donor or privacy.donors  # the study names the column; a site may call it else
         points, labels, notes = load_points(
             self.encoder, source.data, source.label, source.layer, donor
         )
@@ -160,6 +174,12 @@ class ClassTask(Task):
             return replace(self.prepare(points, labels, donors), notes=notes)
         own = {} if source.names is None else read_map(source.names)
         names, several = agreed_labels(labels.tolist(), self.study.agreed, own)
+        if several and privacy is not None:
+            raise InvalidInput(
+                f"{next(iter(several))!r} stands for several of the study's classes, and where "
+                f"noise hides every cell, a cell must be of one class; map it to one, or leave its "
+                f"cells out"
+            )
         return replace(self.prepare(points, names, donors, several), notes=notes)
 
     def what_leaves(self, holdings: ClassHoldings) -> list[str]:

@@ -6,14 +6,21 @@ import msgspec
 
 from fedhull.protocol.sizes import bytes_up
 from fedhull.study.classes.plan import agreed_or, plan_answer, plan_early_sums
-from fedhull.study.moments.candidates import others
+from fedhull.study.moments.candidates import others, others_in_noise
 from fedhull.study.moments.holdings import MomentHoldings, class_table, extent_of
+from fedhull.study.moments.price import price_of_noise, price_words
 from fedhull.study.moments.sum import MomentSummation
+from fedhull.study.noise import noise_of
 from fedhull.study.plan import Plan
+from fedhull.study.privacy_words import NOT_COVERED, promise_words, sharing_words
 from fedhull.study.study import Study
 
 # More cells than these of each class allow no more features.
 _PLENTY = 1_000_000
+_FEWER_NUMBERS = (
+    "Of cells never as many numbers are known as they have coordinates: with fewer cells, moments "
+    "are of fewer features.",
+)
 
 
 def plan_moments(study: Study, own: MomentHoldings | None) -> Plan:
@@ -30,9 +37,11 @@ def plan_moments(study: Study, own: MomentHoldings | None) -> Plan:
     early, words = plan_early_sums(study, len(totals))
     summation = MomentSummation(study, early["sums"], len(totals))
     tested = None if own is None else len(own.test_y)
-    answer = plan_answer(study, 1 + len(others(extent)), len(totals), tested)
+    candidates = others(extent) if study.privacy is None else others_in_noise()
+    answer = plan_answer(study, 1 + len(candidates), len(totals), tested)
     layout = summation.layout(totals, sites)
-    learn = bytes_up(study, site, layout, answer.layout, numbers=len(totals))
+    announced = len(summation.most)
+    learn = bytes_up(study, site, layout, answer.layout, numbers=announced)
     numbers: dict[str, Any] = {
         "summary": study.learning.summary,
         "features": extent.features,
@@ -51,10 +60,16 @@ def plan_moments(study: Study, own: MomentHoldings | None) -> Plan:
         *words,
         f"Sum of moments: if {whose}, of {extent.features} features, {extent.size:,} numbers of "
         f"{numbers['field_bits']} bits; {learn:,} bytes with all messages.",
-        "Of cells never as many numbers are known as they have coordinates: with fewer cells, "
-        "moments are of fewer features.",
+        *(_FEWER_NUMBERS if study.privacy is None else ()),
         *answer.words,
     ]
+    if (noise := noise_of(study)) is not None:
+        numbers["dp"] = msgspec.structs.asdict(noise.privacy)
+        words += [promise_words(noise.privacy), sharing_words(noise), NOT_COVERED]
+        if own is not None:
+            price = price_of_noise(study, own)
+            numbers["dp"]["price"] = price
+            words.append(price_words(price))
     if own is not None:
         numbers |= {
             "classes": len(own.classes),

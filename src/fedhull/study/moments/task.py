@@ -16,7 +16,9 @@ from fedhull.study.moments.coordinator import KeptSum, MomentCoordinator, Moment
 from fedhull.study.moments.holdings import MomentHoldings, class_table, make_moments, prepare
 from fedhull.study.moments.plan import plan_moments
 from fedhull.study.moments.site import MomentSite
+from fedhull.study.noise import Noise, noise_of
 from fedhull.study.plan import Plan
+from fedhull.study.privacy_words import NOT_COVERED, promise_words, sharing_words
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,13 @@ class MomentTask(ClassTask):
     def leaving(self, holdings: MomentHoldings) -> list[str]:
         """Which cells go into which sums, and who can read what of them."""
         study, features = self.study, self.study.learning.features
+        noise = noise_of(study)
+        if noise is not None:
+            return [
+                *class_table(holdings.lines),
+                *self._leaving_in_noise(noise),
+                "No cell's position leaves.",
+            ]
         words = class_table(holdings.lines)
         if not study.agreed:
             words.append(
@@ -79,4 +88,26 @@ class MomentTask(ClassTask):
             f"are masked: the coordinator reads the totals over all sites, and nothing of yours "
             f"alone, unless a class is yours alone.",
             "No cell's position leaves.",
+        ]
+
+    def _leaving_in_noise(self, noise: Noise) -> list[str]:
+        """What leaves where noise hides single cells."""
+        words, features = [], self.study.learning.features
+        if not self.study.agreed:
+            words.append(
+                f"First, for each of {self.study.labels.classes} classes that a site may have, the "
+                f"number of its cells and a sketch, eight sums over them, leave, masked, without "
+                f"names, and with noise that this machine adds; for those that you do not have, "
+                f"noise alone. The coordinator reads them for all sites' classes, but not whose "
+                f"they are, and finds out whose class is whose."
+            )
+        return [
+            *words,
+            f"{'Then' if words else 'What leaves are'} sums over all cells, of {features} "
+            f"functions of where they lie, by class, and of the products of these functions, with "
+            f"your share of the noise. They are masked: the coordinator reads the totals over all "
+            f"sites, noise included.",
+            promise_words(noise.privacy),
+            sharing_words(noise),
+            NOT_COVERED,
         ]
