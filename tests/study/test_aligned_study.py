@@ -74,8 +74,9 @@ def test_moments_are_those_of_moved_cells(moments):
     for site in moments.sites.values():
         totals = site.session.totals
         held, numbers = site.holdings, site.class_numbers
-        moved = held.moments(site.study, numbers, totals, site.isometry)
-        assert (moved.sums != held.moments(site.study, numbers, totals).sums).any()
+        extent = site.extent(totals)
+        moved = held.moments(site.study, numbers, extent, site.isometry)
+        assert (moved.sums != held.moments(site.study, numbers, extent).sums).any()
         assert (site.own_moments(totals).gram == moved.gram).all()
     assert moments.outcome.is_exact(moments.sites)
 

@@ -2,6 +2,7 @@
 
 from fedhull.report.class_content import ClassPage, ClassSitePage, Verdict
 from fedhull.report.content import Section, Table
+from fedhull.report.moment_content import MomentPage
 from fedhull.report.page_file import AnyPage
 from fedhull.report.words import count
 
@@ -23,7 +24,7 @@ def ballot(page: AnyPage) -> Section | None:
     return Section(
         title=TITLE,
         paragraphs=[
-            _chosen(verdict),
+            _chosen(verdict, isinstance(page, MomentPage) and page.moments.promise is not None),
             _sure(verdict),
             _far(verdict),
             *_unnamed(verdict),
@@ -39,19 +40,21 @@ def ballot(page: AnyPage) -> Section | None:
     )
 
 
-def _chosen(verdict: Verdict) -> str:
+def _chosen(verdict: Verdict, noisy: bool) -> str:
     chosen = _DEFAULT if verdict.is_default else verdict.candidate
     return (
         f"Before the model was published, the sites tried "
         f"{count(verdict.candidates, 'candidate')} on {verdict.cells:,} cells that nothing was "
         f"trained on. Chosen: {chosen}. It is right on {verdict.accuracy:.1f} % of these cells"
-        f"{_give_or_take(verdict.tolerance)}."
+        f"{_give_or_take(verdict.tolerance, noisy)}."
     )
 
 
-def _give_or_take(cells: int) -> str:
+def _give_or_take(cells: int, noisy: bool) -> str:
     if not cells:
         return ""
+    if noisy:
+        return f", give or take {cells:,} cells: there is noise in what they count"
     return (
         f", give or take {cells:,} cells: for candidates that differ on very few cells of a site, "
         f"the site gives the same numbers"

@@ -32,11 +32,21 @@ def _sketches(page: AnyMomentPage) -> dict[str, Any]:
         "Seen from a point on the rim, every cell lies on a horocycle, a circle that touches the "
         "rim there. For four such points a site adds up, over the cells of a class, the cosine and "
         "the sine of the horocycle's distance from the middle. These eight sums and the number of "
-        "cells are all that leaves at first, masked, without names. Smaller classes than the study "
-        "allows are withheld.",
+        "cells are all that leaves at first, masked, without names. "
+        + (
+            "Smaller classes than the study allows are withheld."
+            if page.moments.promise is None
+            else "Noise, which the site adds before, hides every single cell, and also which of "
+            "the classes are empty."
+        ),
         *_travelled(page.moments.match),
-        (page.parameters.get("fewest cells of a class", ""), "cells, at least, in each sketch"),
+        *_fewest(page),
     )
+
+
+def _fewest(page: AnyMomentPage) -> list[tuple[str, str]]:
+    least = page.parameters.get("fewest cells of a class")
+    return [] if least is None else [(least, "cells, at least, in each sketch")]
 
 
 def _places(page: AnyMomentPage) -> dict[str, Any]:
@@ -97,11 +107,15 @@ def _moments(page: AnyMomentPage) -> dict[str, Any]:
         f"A site makes each cell{', moved by its isometry,' if page.alignments else ''} into "
         f"{page.moments.features:,} features, waves over horocycles of as many points of the rim. "
         f"It adds up the products of any two of them over all its cells, and the features "
-        f"themselves class by class. To each sum it adds masks that look random and cancel only in "
-        f"the total over all sites.",
+        f"themselves class by class. To each sum it adds {_noise(page)}masks that look random and "
+        f"cancel only in the total over all sites.",
         (f"{page.moments.features:,}", "features"),
         *facts,
     )
+
+
+def _noise(page: AnyMomentPage) -> str:
+    return "" if page.moments.promise is None else "its share of the noise, which stays, and "
 
 
 def _totals(page: AnyMomentPage) -> dict[str, Any]:
@@ -115,9 +129,9 @@ def _totals(page: AnyMomentPage) -> dict[str, Any]:
         "sums",
         "The server opens totals",
         "The server adds what it received, the masks cancel, and what it reads are totals over all "
-        "sites. They are exact, and no site's own part can be told from them, except for classes "
-        "that only one site has. Shares of the masks' keys let the others finish if a site "
-        "vanishes.",
+        f"sites{'' if page.moments.promise is None else ', noise included'}. They are exact, and "
+        "no site's own part can be told from them, except for classes that only one site has. "
+        "Shares of the masks' keys let the others finish if a site vanishes.",
         *facts,
     )
 
@@ -126,8 +140,9 @@ def _classifier(page: AnyMomentPage) -> dict[str, Any]:
     return step(
         "boundary",
         "A classifier for everybody",
-        "The totals are all that a ridge regression has to know of the cells. So the classifier is "
-        "the one that all cells together would have given, if the classes were matched rightly. "
+        f"The totals are all that a ridge regression has to know of the cells. So the classifier "
+        f"is {'' if page.moments.promise is None else 'nearly '}the one that all cells together "
+        f"would have given, if the classes were matched rightly. "
         "Each site names its classes in its own words." + judged_words(page),
         (count(len(page.classes), "class", "classes"), "in the model"),
     )
