@@ -178,6 +178,15 @@ def test_the_mail_folder_is_remembered(made, kits, tmp_path):
     assert not (kits / "server" / "mail").exists()
 
 
+@pytest.mark.parametrize("place", [b"a\0b", b"\xff"])
+def test_a_damaged_note_of_the_mail_folder_is_a_sentence(kits, place):
+    (kits / "lab-a" / "mail.path").write_bytes(place)
+    done = fedhull("client", kits / "lab-a")
+    assert done.returncode == 2
+    assert "mail.path" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_new_session_deletes_messages_and_nothing_else(made, kits, tmp_path):
     serve, _ = shared(made, kits, tmp_path / "mail")
     serve()

@@ -194,7 +194,7 @@ def test_over_files_the_mail_shows_whose_turn_it_is(kits, tmp_path):
             client(name)
         if server().returncode == 0:
             break
-    found = expect("server", [], "lab-a, lab-b, lab-c: carry", "8-publish.request")
+    found = expect("server", [], "lab-a, lab-b, lab-c, if they", "8-publish.request")
     for name in NAMES:
         client(name)
     expect("lab-a", [], "nobody: the study is complete")

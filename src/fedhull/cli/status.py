@@ -27,8 +27,7 @@ def status(
     ] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Show where a study stands: its step, who has to act next and how, results, certificates that
-    end."""
+    """Show where a study stands: its step, who has to act next and how, results."""
     opened = Kit.open(kit, identity)
     runner = runner_for(opened, engine)
     turn = runner.turn(opened, Options(mail=mail))

@@ -24,6 +24,7 @@ from fedhull.errors import InvalidInput
 from fedhull.kits.kit import MAIL_ELSEWHERE, Kit
 from fedhull.protocol.drive import STEPS
 from fedhull.study.task import Task
+from fedhull.text import check_visible
 
 COORDINATOR = "coordinator"
 _MAGIC = b"fedhull file 1\n"
@@ -76,7 +77,9 @@ def mail_folder(kit: Kit, named: Path | None) -> Path:
     """Where a kit's messages lie: in the folder that is `named`, or in that of earlier calls."""
     noted = kit.folder / MAIL_ELSEWHERE
     if named is None and noted.is_file():
-        return Path(read_text(noted))
+        place = read_text(noted)
+        check_visible(place, f"the folder in {noted}")  # no file can have a NUL in its name
+        return Path(place)
     return named or kit.folder / "mail"
 
 

@@ -12,7 +12,7 @@ from fedhull.engines.connection import Contact
 from fedhull.engines.files.engine import FilesEngine, Steps
 from fedhull.engines.files.mail import COORDINATOR, Mail, mail_folder, note_folder, unwrap, wrap
 from fedhull.engines.files.turn import (
-    left_to_carry,
+    next_after_end,
     next_of_coordinator,
     next_of_site,
     turn_of_coordinator,
@@ -79,19 +79,7 @@ class FilesRunner(Runner):
             if kit.name is None:
                 return next_of_coordinator(mail, kit, turn)
             return next_of_site(mail, kit, self.session_open(kit))
-        error, _ = read_status(results)
-        if error is not None:
-            again = "--data FILE --again" if kit.name else "--again"
-            here = f"'fedhull {'client' if kit.name else 'server'} {kit.folder} {again}'"
-            return f"everybody: the session came to no result; a new one begins with {here}"
-        left = left_to_carry(mail, list(kit.study.clients)) if kit.name is None else []
-        if left:
-            last = mail.path("SITE", PUBLISH, "request", mail.sums)
-            names = ", ".join(left)
-            return (
-                f"{names}: carry {last} to each SITE of these, where 'fedhull client KIT' reads it"
-            )
-        return "nobody: the study is complete"
+        return next_after_end(mail, kit, read_status(results)[0])
 
     def ping(self, kit: Kit, options: Options) -> Contact:
         """Write a file where the site's replies will lie, and read it. Who else sees the folder
@@ -111,9 +99,10 @@ class FilesRunner(Runner):
         )
         if own.is_dir():
             requests = len(list(own.glob("*.request")))
+            arrived = f"{requests} request{'' if requests == 1 else 's'}"
             contact.timed(
                 lambda: _try_out(own, kit.name or "", made=False),
-                lambda _: f"files: so is {own}, with {requests} requests from the coordinator",
+                lambda _: f"files: so is {own}, with {arrived} from the coordinator",
             )
         return contact
 

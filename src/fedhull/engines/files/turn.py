@@ -61,16 +61,29 @@ def next_of_site(mail: Mail, kit: Kit, session_open: bool) -> str:
     )
 
 
-def left_to_carry(mail: Mail, names: list[str]) -> list[str]:
-    """The sites that the result is there for and that have not answered it; after a ballot nobody
-    does."""
-    number = mail.sums
-    return [
+def next_after_end(mail: Mail, kit: Kit, error: str | None) -> str:
+    """What is left to do when a session has had its last word."""
+    if error is not None:
+        here = f"server {kit.folder}" if kit.name is None else f"client {kit.folder} --data FILE"
+        return (
+            f"everybody: the session came to no result; a new one begins with 'fedhull {here} "
+            f"--again'"
+        )
+    number, names = mail.sums, kit.study.clients if kit.name is None else ()
+    # after a ballot nobody answers what is published: who has read it is not known here
+    left = [
         name
         for name in names
         if mail.path(name, PUBLISH, "request", number).is_file()
         and not mail.path(name, PUBLISH, "reply", number).is_file()
     ]
+    if not left:
+        return "nobody: the study is complete"
+    last = mail.path("SITE", PUBLISH, "request", number)
+    return (
+        f"{', '.join(left)}, if they have no result yet: carry {last} to each SITE of these, where "
+        f"'fedhull client KIT' reads it"
+    )
 
 
 def _last_step(mail: Mail, names: list[str]) -> tuple[str, int] | None:
