@@ -80,7 +80,7 @@ def test_with_agreed_names_there_is_one_sum(tmp_path):
 def test_sites_that_align_themselves_take_four_sums(tmp_path):
     study = MailStudy(tmp_path, NAMES, f"{TWO_OF_THREE}\n{ALIGNED}")
     study.until("upload", number=3)
-    assert "step 'upload' (18 of 29, sum 3 of 4)" in study.waiting
+    assert "upload (step 18 of 29, sum 3 of 4)" in study.waiting
     for name in TWO:
         study.answer(name)
     study.serve(go_on=True)  # lab-c is in the first two sums
