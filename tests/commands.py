@@ -1,6 +1,7 @@
 """The command line, as a process of its own or in this one."""
 
 import io
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,13 @@ def fedhull(*words, answer="", cwd=None) -> subprocess.CompletedProcess:
         except SystemExit as ended:
             code = ended.code
     return subprocess.CompletedProcess(argv, code, _text(out), _text(err))
+
+
+def invite(kits, names) -> None:
+    """Begin a study over files: the coordinator's first requests, carried to the sites."""
+    assert fedhull("server", kits / "server").returncode == 3
+    for name in names:
+        shutil.copytree(kits / "server" / "mail" / name, kits / name / "mail" / name)
 
 
 def _text(stream: io.TextIOWrapper) -> str:

@@ -99,12 +99,11 @@ def test_an_engine_from_another_package(fedhull, tmp_path):
     learning = '[learning]\nmethod = "nearest-centre"\nguard = "within:9+group"'
     (tmp_path / "study.toml").write_text(draft(names, learning))
     data = make_data(tmp_path, names)
-    engine = ["--engine", "shared-folder"]
-    ended(fedhull("provision", "study.toml", "--out", "kits", *engine))
-    engine += ["--mail", "mail", "--json"]
-    server = fedhull("server", "kits/server", *engine)
+    ended(fedhull("provision", "study.toml", "--out", "kits", "--engine", "shared-folder"))
+    words = ["--mail", "mail", "--json"]
+    server = fedhull("server", "kits/server", *words)
     sites = [
-        fedhull("client", f"kits/{name}", "--data", data[name], "--yes", *engine) for name in names
+        fedhull("client", f"kits/{name}", "--data", data[name], "--yes", *words) for name in names
     ]
     result = json.loads(ended(server))
     assert result["survivors"] == names

@@ -18,17 +18,20 @@ FedhullError
 │   └── NoConsent                  nobody has agreed to what the server asks for
 ├── EngineFailure                  what moves the messages does not work
 │   ├── ServerUnreachable          the server is gone, or was never there
+│   ├── ConnectionDropped          the server has let this site go for another process
 │   ├── StillWaiting               others have to do something first; nothing is wrong
 │   └── StudyEnded                 a study has ended without a result at this participant
 ├── MissingExtra (ImportError)     an optional dependency is not installed
+├── Declined                       somebody was asked to agree and did not
 └── Stopped                        somebody has stopped the command
 
 A command that ends with one of these exits with its `exit_code`: 2 if the call or what it was given
-is wrong, 3 if others have to act and the same call may work later, 4 if a study has failed, 130 if
-somebody stopped it.
+is wrong, 3 if others have to act and the same call may work later, 4 if a study has failed, 5 if
+somebody did not agree to what would leave, 130 if somebody stopped it.
 """
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 
 class FedhullError(Exception):
@@ -40,6 +43,11 @@ class FedhullError(Exception):
     def kind(self) -> str:
         """What went wrong, in one word for scripts."""
         return type(self).__name__
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What scripts are told beside the sentence."""
+        return {}
 
 
 class InvalidInput(FedhullError, ValueError):
@@ -86,7 +94,7 @@ class BadIdentity(ProtocolError):
     """A message comes from outside the roster, or is not signed by the sender it names."""
 
     # a command ends with it where a key, a certificate and a kit do not belong together; what a
-    # session makes of a forged message is a StudyEnded
+    # session makes of a forged message is a StudyEnded, a lost place a ConnectionDropped
     exit_code = 2
 
 
@@ -122,10 +130,32 @@ class ServerUnreachable(EngineFailure):
     exit_code = 3
 
 
+class ConnectionDropped(EngineFailure):
+    """The server has dropped this site's connection, for another process with the same kit or
+    because the network broke; the session goes on without this one."""
+
+
 class StillWaiting(EngineFailure):
-    """Others have to do something first; nothing is wrong, and the same call goes on later."""
+    """Others have to do something first; nothing is wrong, and the same call goes on later. For
+    scripts it says which step it is, whom it waits for, and which files have to be carried, each
+    with `file`, `from` and `to`."""
 
     exit_code = 3
+
+    def __init__(
+        self,
+        sentence: str,
+        step: str | None = None,
+        waiting_for: Sequence[str] = (),
+        paths: Sequence[dict[str, str]] = (),
+    ):
+        super().__init__(sentence)
+        self.step, self.waiting_for, self.paths = step, list(waiting_for), list(paths)
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """Step, whom it waits for, and what is to be carried."""
+        return {"step": self.step, "waiting_for": self.waiting_for, "paths": self.paths}
 
 
 class StudyEnded(EngineFailure):
@@ -144,6 +174,12 @@ class StudyEnded(EngineFailure):
 
 class MissingExtra(FedhullError, ImportError):
     """An optional dependency is not installed; the message says which command installs it."""
+
+
+class Declined(FedhullError):
+    """Somebody was asked to agree to what would leave, and did not; nothing was sent."""
+
+    exit_code = 5
 
 
 class Stopped(FedhullError):

@@ -8,6 +8,7 @@ cleaned.
 
 import unicodedata
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from difflib import get_close_matches
 
 from fedhull.errors import InvalidInput
@@ -32,6 +33,19 @@ def printable(text: object) -> str:
 def printable_lines(text: object) -> str:
     """The same for text of ours in several lines, which stay lines."""
     return "\n".join(map(printable, str(text).split("\n")))
+
+
+def readable_time(written: str) -> str:
+    """A time as people read it, in UTC; what is no ISO time stays as it is.
+
+    >>> readable_time("2026-11-18T02:39:07+00:00")
+    '2026-11-18 02:39 UTC'
+    """
+    try:
+        time = datetime.fromisoformat(written)
+    except ValueError:
+        return written
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def check_visible(text: str, what: str) -> None:

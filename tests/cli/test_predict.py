@@ -10,6 +10,7 @@ import pytest
 from commands import fedhull
 
 from fedhull import LorentzClassifier, NeighbourEmbedder, save_model
+from fedhull.learn.prediction import Prediction
 
 GENES = [f"G{i}" for i in range(30)]
 
@@ -82,6 +83,15 @@ def test_a_table_names_each_cell(folder, name):
     for row in rows:
         assert float(row["probability"]) == max(float(row[column]) for column in columns)
         assert float(row[f"probability:{row['label']}"]) == float(row["probability"])
+
+
+def test_classes_are_in_alphabetical_order_whatever_the_models_order_is():
+    probabilities = np.array([[0.2, 0.7, 0.1]])
+    none = np.zeros(1, dtype=bool)
+    found = Prediction(["b"], ["c", "b", "a"], probabilities, none, none)
+    assert list(found.columns(["x"]))[3:] == ["probability:a", "probability:b", "probability:c"]
+    assert [float(p[0]) for p in found.by_class(plain=True).values()] == [0.1, 0.7, 0.2]
+    assert found.names == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("data", ["points.npz", "cells.csv"])

@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 
 import pytest
-from commands import fedhull
+from commands import fedhull, invite
 from federations import draft, make_data
 
 from fedhull import errors
@@ -46,12 +46,13 @@ def study(tmp_path_factory):
         ("OutsideDisc", 2),
         ("MissingExtra", 2),
         ("BadIdentity", 2),
-        ("StillWaiting", 3),
         ("ServerUnreachable", 3),
         ("ProtocolError", 4),
         ("BelowThreshold", 4),
         ("UnknownLabelSum", 4),
         ("EngineFailure", 4),
+        ("ConnectionDropped", 4),
+        ("Declined", 5),
         ("Stopped", 130),
     ],
 )
@@ -72,7 +73,7 @@ def test_every_error_has_one_of_the_documented_exit_codes():
     found = [FedhullError]
     for each in found:
         found += each.__subclasses__()
-    assert {each.exit_code for each in found} == {2, 3, 4, 130}
+    assert {each.exit_code for each in found} == {2, 3, 4, 5, 130}
 
 
 def test_a_study_that_ended_without_a_result_is_4_and_names_what_ended_it(study, monkeypatch):
@@ -213,9 +214,10 @@ def test_a_quiet_command_prints_what_was_asked_for_and_no_progress(study, tmp_pa
 
 
 def test_a_quiet_command_still_says_what_is_wrong_and_what_somebody_agrees_to(study):
-    words = ["client", study / "kits" / "lab-b", "--engine", "files", "--data", study / "lab-b.npz"]
+    invite(study / "kits", NAMES)
+    words = ["client", study / "kits" / "lab-b", "--data", study / "lab-b.npz"]
     done = fedhull(*words, "--quiet", answer="n\n")
-    assert done.returncode == 2
+    assert done.returncode == 5
     assert "points would leave" in done.stderr
     assert "fedhull: you did not agree" in done.stderr
 

@@ -105,6 +105,23 @@ def test_a_run_is_open_failed_or_complete(kits):
 
 
 @pytest.mark.parametrize("kits", ["nvflare", "flower"], indirect=True)
+def test_status_says_who_has_to_act_next_and_how(kits):
+    server, site = Kit.open(kits / "server"), Kit.open(kits / "lab-a")
+    join = f"'fedhull client {site.folder} --data FILE'"
+    assert status(server.folder)["next"] == f"you: 'fedhull server {server.folder}'"
+    assert status(site.folder)["next"] == f"you: {join}"
+    with site.in_use():
+        assert status(site.folder)["next"].startswith("nobody: the process here goes on")
+    results = site.results("run")
+    write_status(results, "BelowThreshold", "too few sites")
+    assert join in status(site.folder)["next"]
+    (results / "receipt.bin").write_bytes(b"")
+    assert f"fedhull client {site.folder} --fetch" in status(site.folder)["next"]
+    write_status(results, None, "the study is complete")
+    assert status(site.folder)["next"] == "nobody: the study is complete"
+
+
+@pytest.mark.parametrize("kits", ["nvflare", "flower"], indirect=True)
 def test_a_site_knows_the_last_message_and_the_coordinator_its_steps(kits):
     site, server = Kit.open(kits / "lab-a"), Kit.open(kits / "server")
     log = AuditLog(site.results("run") / "audit.jsonl", site.study.hash)
@@ -136,6 +153,7 @@ def test_while_a_flare_server_waits_those_who_are_not_there_are_missing(kits):
     with server.in_use():
         found = status(kits / "server")
     assert found["missing"] == ["lab-a", "lab-c"]
+    assert found["next"] == "lab-a, lab-c: 'fedhull client KIT --data FILE'"
 
 
 @pytest.mark.parametrize("kits", ["files"], indirect=True)
@@ -144,28 +162,43 @@ def test_over_files_the_mail_shows_whose_turn_it_is(kits, tmp_path):
     mail = ("--mail", tmp_path / "mail")
 
     def server():
-        return fedhull("server", kits / "server", "--engine", "files", *mail)
+        return fedhull("server", kits / "server", *mail)
 
     def client(name):
         data = tmp_path / f"{name}.npz"
-        words = ["--engine", "files", "--data", data, "--yes"]
-        return fedhull("client", kits / name, *words, *mail)
+        return fedhull("client", kits / name, "--data", data, "--yes", *mail)
 
-    assert status(kits / "lab-a", *mail)["missing"] == ["coordinator"]
+    def expect(name, missing, *words, given=()):
+        found = status(kits / name, *given)
+        assert found["missing"] == missing
+        assert all(word in found["next"] for word in words), found["next"]
+        return found
+
+    run_server, run_client = f"fedhull server {kits / 'server'}", f"fedhull client {kits / 'lab-a'}"
+    expect("server", [], f"you: '{run_server}'")
+    expect("lab-a", ["coordinator"], "the coordinator: 'fedhull server KIT'", given=mail)
     server()
-    assert status(kits / "server", *mail)["missing"] == NAMES
-    assert status(kits / "lab-a", *mail)["missing"] == ["lab-a"]
+    # from now on the server's kit knows where its mail is
+    request = tmp_path / "mail" / "SITE" / "1-advertise.request"
+    expect("server", NAMES, "lab-a, lab-b, lab-c: carry", str(request), f"you: '{run_server}'")
+    expect("lab-a", ["lab-a"], f"you: '{run_client} --data FILE'", given=mail)
     client("lab-a")
-    found = status(kits / "server", *mail)
-    assert (found["step"], found["missing"]) == ("advertise (step 1 of 8)", NAMES[1:])
-    assert status(kits / "lab-a", *mail)["missing"] == ["coordinator"]
+    found = expect("server", NAMES[1:], "lab-b, lab-c: carry")
+    assert found["step"] == "advertise (step 1 of 8)"
+    reply = tmp_path / "mail" / "lab-a" / "1-advertise.reply"
+    expect("lab-a", ["coordinator"], f"the coordinator: carry {reply}", f"you: '{run_client}'")
+    shown = fedhull("status", kits / "lab-a").stdout
+    assert "Next: the coordinator: carry" in shown
     for _ in range(8):
         for name in NAMES:
             client(name)
         if server().returncode == 0:
             break
-    found = status(kits / "server", *mail)
-    assert (found["step"], found["missing"]) == (None, [])
+    found = expect("server", [], "lab-a, lab-b, lab-c, if they", "8-publish.request")
+    for name in NAMES:
+        client(name)
+    expect("lab-a", [], "nobody: the study is complete")
+    assert found["step"] is None
     assert [run["state"] for run in found["runs"]] == ["complete"]
     assert {"model.json", "report.html", "result.json"} <= set(found["runs"][0]["files"])
 

@@ -225,7 +225,7 @@ def test_what_cannot_be_embedded_is_said(cells, continuous, labels, supervised):
         AutoencoderEmbedder().fit(cells, labels[:3])
     with pytest.raises(InvalidInput, match="labels must be among"):
         supervised.observe(cells, np.repeat("d", 120))
-    with pytest.raises(InvalidInput, match="raw counts for the negative-binomial"):
+    with pytest.raises(InvalidInput, match="must hold raw counts"):
         AutoencoderEmbedder(likelihood="negative-binomial").fit(continuous)
 
 

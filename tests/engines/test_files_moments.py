@@ -80,7 +80,7 @@ def test_with_agreed_names_there_is_one_sum(tmp_path):
 def test_sites_that_align_themselves_take_four_sums(tmp_path):
     study = MailStudy(tmp_path, NAMES, f"{TWO_OF_THREE}\n{ALIGNED}")
     study.until("upload", number=3)
-    assert "step 'upload' (18 of 29, sum 3 of 4)" in study.waiting
+    assert "upload (step 18 of 29, sum 3 of 4)" in study.waiting
     for name in TWO:
         study.answer(name)
     study.serve(go_on=True)  # lab-c is in the first two sums
@@ -92,9 +92,9 @@ def test_sites_that_align_themselves_take_four_sums(tmp_path):
 
 def test_what_is_said_names_the_sum(study):
     study.until("share")
-    assert "step 'share' (2 of 15, sum 1 of 2)" in study.waiting
+    assert "share (step 2 of 15, sum 1 of 2)" in study.waiting
     study.until("upload", number=2)
-    assert "step 'upload' (11 of 15, sum 2 of 2)" in study.waiting
+    assert "upload (step 11 of 15, sum 2 of 2)" in study.waiting
 
 
 def test_a_site_that_drops_out_between_the_sums_is_in_the_first_only_and_fetches_the_model(study):

@@ -173,8 +173,13 @@ def test_with_files_the_mail_folder_is_tried(tmp_path):
     (tmp_path / "study.toml").write_text(draft(NAMES))
     kits = tmp_path / "kits"
     fedhull("provision", tmp_path / "study.toml", "--out", kits, "--engine", "files")
-    words = ["client", kits / "lab-a", "--engine", "files", "--ping"]
-    assert "can be read and written" in fedhull(*words).stdout
+    words = ["client", kits / "lab-a", "--ping"]
+    shown = fedhull(*words).stdout
+    for said in ("mail folder of lab-a", "is there, can be read and written, and is", "Nobody was"):
+        assert said in shown
+    assert "Reached" not in shown
+    found = json.loads(fedhull(*words, "--json").stdout)
+    assert found["where"] == str(kits / "lab-a" / "mail")
     assert not list((kits / "lab-a" / "mail").iterdir())
     done = fedhull(*words, "--mail", tmp_path / "not-mounted")
     assert done.returncode == 3

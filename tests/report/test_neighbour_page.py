@@ -350,6 +350,25 @@ def test_the_disc_of_anchors_moves_and_tells_what_is_under_the_pointer(chromium,
     assert opened.complaints() == []
 
 
+@pytest.mark.parametrize("who", PARTICIPANTS)
+def test_times_are_written_for_people(framed, who):
+    html = (framed[who] / "report.html").read_text()
+    assert not re.search(r"\d{4}-\d\d-\d\dT\d\d", html)
+    assert ("2026-01-01 00:00 UTC" in html) == (who != "server")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("who", PARTICIPANTS)
+def test_what_came_of_it_stands_beside_the_disc(chromium, framed, who):
+    opened = Opened(chromium, framed[who] / "report.html", 1400, 900)
+    box = "document.querySelector(arguments[0]).getBoundingClientRect().toJSON()"
+    page, stage, first = (opened.run(box, each) for each in ("#main", ".stage", "#results .card"))
+    # both take half of the page, and nothing between them is left empty
+    assert stage["top"] < first["top"] < stage["bottom"]
+    assert 0 < first["left"] - stage["right"] < 50
+    assert abs(first["right"] - page["right"]) < 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 768])
 def test_nothing_is_wider_than_a_small_screen(chromium, framed, width):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from fedhull import federated_encoder
-from fedhull.embed.cells import Cells
+from fedhull.embed.cells import Cells, Preparation
 from fedhull.embed.embedder import load_embedder
 from fedhull.embed.neighbours import NeighbourEmbedder
 from fedhull.errors import BadMessage, BelowThreshold, InvalidInput
@@ -191,6 +191,15 @@ def make_study(settings="") -> NeighbourStudy:
 def test_cells_that_do_not_fit_are_refused_before_anything_is_sent(cells, words):
     with pytest.raises(InvalidInput, match=words):
         hold(make_study(), GeneList(tuple(GENES)), cells)
+
+
+def test_values_that_are_no_counts_are_refused_in_the_same_words_in_both_kinds_of_study():
+    logged = Cells(np.log1p(make_cells(50, 0).x), GENES)
+    with pytest.raises(InvalidInput, match=r"must hold raw counts .* got 1\.6.*--layer") as making:
+        hold(make_study(), GeneList(tuple(GENES)), logged)
+    with pytest.raises(InvalidInput) as using:
+        Preparation(GENES, counts=True).apply(logged)
+    assert str(making.value) == str(using.value)
 
 
 def test_a_site_with_too_few_cells_to_be_corrected_is_refused_before_anything_is_sent():
@@ -438,6 +447,19 @@ def test_a_study_that_starts_from_an_encoder_has_to_say_that_it_trains_one():
 
 
 # What it costs, before anything is sent.
+
+
+def test_the_plan_is_an_upper_bound_where_fewer_genes_vary_than_may_be_chosen():
+    parts = [make_cells(300, i) for i in range(3)]
+    parts = [Cells(part.x * (np.arange(len(GENES)) < 10), GENES) for part in parts]
+    rehearsed = rehearse_neighbours(parts, n_components=5)
+    task = NeighbourTask(rehearsed.study, GeneList(tuple(GENES)))
+    first, site = next(iter(rehearsed.sites.items()))
+    numbers, words = task.plan(site.holdings)
+    assert len(rehearsed.outcome.encoder.preparation.genes) < numbers["genes"]
+    assert rehearsed.outcome.record.bytes_up[first] < numbers["bytes_up_per_client"]
+    assert f"at most {numbers['genes']:,} genes" in " ".join(words)
+    assert f"In all at most {numbers['bytes_up_per_client']:,} bytes" in " ".join(words)
 
 
 def test_the_plan_says_to_the_byte_what_a_site_sends():

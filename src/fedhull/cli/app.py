@@ -63,7 +63,7 @@ COMMANDS = {
     ),
     "status": Entry(
         "fedhull.cli.status:status",
-        "Show where a study stands: its step, who is missing, results, certificates that end.",
+        "Show where a study stands: its step, who has to act next and how, results.",
     ),
     "learn": Entry(
         "fedhull.cli.learn:learn",
@@ -158,7 +158,7 @@ def _complain(problem: FedhullError) -> None:
 
     style = "red" if problem.exit_code in (2, 4) else "yellow"
     err.print(f"fedhull: {printable(problem)}", style=style, soft_wrap=True)
-    _print_error(problem.kind, str(problem), problem.exit_code)
+    _print_error(problem.kind, str(problem), problem.exit_code, **problem.details)
     sys.exit(problem.exit_code)
 
 
@@ -170,8 +170,8 @@ def _complain_of_usage(problem: Any) -> None:
     sys.exit(problem.exit_code)
 
 
-def _print_error(kind: str, message: str, code: int) -> None:
+def _print_error(kind: str, message: str, code: int, **details: Any) -> None:
     """With --json, an error is an object like any other result."""
     if asked_for(JSON):
-        error = {"kind": kind, "message": message, "exit_code": code}
+        error = {"kind": kind, "message": message, "exit_code": code} | details
         typer.echo(json.dumps({"error": error}, indent=2))

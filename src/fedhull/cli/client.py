@@ -9,11 +9,11 @@ import typer
 
 from fedhull.cli.console import JsonFlag, err, prepare_kernels
 from fedhull.cli.engine import (
-    EngineOption,
     KitArgument,
+    KitEngineOption,
     MailOption,
     WaitOption,
-    runner_of,
+    runner_in,
     say,
     show_contact,
     show_result,
@@ -21,9 +21,9 @@ from fedhull.cli.engine import (
     stoppable,
 )
 from fedhull.disk import read_bytes
-from fedhull.engines.base import DEFAULT_ENGINE, Options, Runner, Say
-from fedhull.errors import InvalidInput, ProtocolError, StillWaiting, Stopped
-from fedhull.kits.consent import earlier_uploads, give, withdraw
+from fedhull.engines.base import Options, Runner, Say
+from fedhull.errors import Declined, InvalidInput, ProtocolError, StillWaiting, Stopped
+from fedhull.kits.consent import earlier_uploads, give, waits, withdraw
 from fedhull.kits.fetch import take_late, waiting_run
 from fedhull.kits.kit import Kit
 from fedhull.kits.ledger import refusal
@@ -50,7 +50,7 @@ def client(
     identity: Annotated[
         Path | None, typer.Option(help="Your key, if it is not in the kit.")
     ] = None,
-    engine: EngineOption = DEFAULT_ENGINE,
+    engine: KitEngineOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Agree without being asked.")] = False,
     agreed_by: Annotated[
         str, typer.Option(help="With --yes: the name of the person who agrees.")
@@ -74,7 +74,9 @@ def client(
     ping: Annotated[
         bool,
         typer.Option(
-            "--ping", help="Only try whether the server can be reached; no data, no consent."
+            "--ping",
+            help="Only try whether the server can be reached, or the mail folder used; no data, "
+            "no consent.",
         ),
     ] = False,
     json: JsonFlag = False,
@@ -83,8 +85,7 @@ def client(
     opened = Kit.open(kit, identity)
     if opened.name is None:
         raise InvalidInput(f"{kit} is the coordinator's kit; run it with 'fedhull server'")
-    runner = runner_of(engine)
-    runner.inspect(opened)
+    runner = runner_in(opened, engine)
     if ping:
         show_contact(runner.ping(opened, Options(mail=mail)), json)
         return
@@ -100,7 +101,11 @@ def client(
                 raise Stopped("stopped; the result can be fetched at any other time") from None
             show_result(opened, results, "The study is complete", json)
             return
-        if consent_only or again or not runner.session_open(opened):
+        agreed = runner.session_open(opened) or (runner.keeps_consent and waits(opened, source))
+        if consent_only or again or not agreed:
+            opened.check_valid()
+            if not consent_only:
+                runner.check_invited(opened, options)
             _ask(opened, source, yes, agreed_by, again, quiet=json)
         if consent_only:
             speaker(json)(f"Agreed, for one session; the consent waits in {opened.folder}")
@@ -137,7 +142,6 @@ def _ask(
     kit: Kit, source: Source | None, yes: bool, agreed_by: str, again: bool, quiet: bool
 ) -> None:
     """Show what would be sent, ask, and leave the consent for the session to find."""
-    kit.check_valid()
     if source is None:
         raise InvalidInput("--data must name the file with your points or cells")
     assert kit.name is not None
@@ -155,8 +159,14 @@ def _ask(
         )
     if not yes:
         err.print("Do you agree to send this? [y/N]: ", end="")
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise InvalidInput("you did not agree; nothing was sent (--yes agrees without asking)")
+        answer = sys.stdin.readline()
+        if not answer:
+            raise InvalidInput(
+                "nobody is there to answer; nothing was sent: run this in a terminal, or agree "
+                "with --yes and --agreed-by NAME"
+            )
+        if answer.strip().lower() not in ("y", "yes"):
+            raise Declined("you did not agree; nothing was sent")
         err.print("Your name, for this site's consent and audit log; it is not sent: ", end="")
         agreed_by = sys.stdin.readline().strip()
         if not agreed_by:

@@ -13,7 +13,7 @@ import typer
 from fedhull.cli.console import err, note, out, print_json
 from fedhull.cli.talk import silent
 from fedhull.disk import read_text
-from fedhull.engines.base import ENGINES, Runner, Say
+from fedhull.engines.base import ENGINES, Runner, Say, runner_for
 from fedhull.engines.connection import Contact
 from fedhull.errors import InvalidInput, StudyEnded
 from fedhull.kits.kit import Kit
@@ -22,9 +22,16 @@ from fedhull.kits.results import RESULT, read_status
 EngineOption = Annotated[
     str, typer.Option(help="What moves the messages: nvflare, flower, files, or one you installed.")
 ]
+KitEngineOption = Annotated[
+    str | None, typer.Option(help="What moves the messages; by default, what KIT is made for.")
+]
 KitArgument = Annotated[Path, typer.Argument(help="The participant's kit.")]
 MailOption = Annotated[
-    Path | None, typer.Option(help="With files: the folder of messages; by default KIT/mail.")
+    Path | None,
+    typer.Option(
+        help="With files: the folder of messages; by default that of the last call, at first "
+        "KIT/mail."
+    ),
 ]
 WaitOption = Annotated[float, typer.Option(min=0, help="Seconds to wait for the others.")]
 
@@ -33,6 +40,14 @@ def runner_of(engine: str) -> Runner:
     """The engine of this name, if all that it needs is installed."""
     runner = ENGINES[engine]
     runner.require()
+    return runner
+
+
+def runner_in(kit: Kit, engine: str | None) -> Runner:
+    """The engine of a kit, if all that it needs is installed and the kit is as it was made."""
+    runner = runner_for(kit, engine)
+    runner.require()
+    runner.inspect(kit)
     return runner
 
 
@@ -53,7 +68,7 @@ def show_contact(contact: Contact, json: bool) -> None:
         return
     lines = [f"{what} ({1e3 * seconds:.0f} ms)" for what, seconds in contact.worked]
     lines += [f"Certificate {each.describe()}" for each in contact.certificates]
-    out.print("\n".join([f"Reached {contact.where}", *lines]), soft_wrap=True)
+    out.print("\n".join([contact.lead, *lines]), soft_wrap=True)
     for each in contact.certificates:
         if (warning := each.warning()) is not None:
             note(f"Warning: {warning}")

@@ -34,9 +34,8 @@ def provision(
 ) -> None:
     """Make one kit for each participant: the study, certificates, keys, a README."""
     runner = runner_of(engine)
-    options = "" if engine == DEFAULT_ENGINE else f" --engine {engine}"
     content = read_attachment(encoder, genes)
-    kits = make_kits(read_text(study), output_folder(folder), options, content)
+    kits = make_kits(read_text(study), output_folder(folder), engine, content)
     try:
         runner.provision(kits, server, port, days)
     except FedhullError:
@@ -54,7 +53,7 @@ def provision(
         return
     lines = [
         f"Study '{kits.study.name}', {len(kits.study.clients)} sites, hash {kits.study.hash.hex()}",
-        f"Coordinator: {folder / SERVER}  (start: fedhull server {folder / SERVER}{options})",
+        f"Coordinator: {folder / SERVER}  (start: fedhull server {folder / SERVER})",
         *(f"Site {name}: {folder / name}" for name in kits.study.clients),
     ]
     if runner.has_authority:

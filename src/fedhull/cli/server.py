@@ -6,16 +6,16 @@ import typer
 
 from fedhull.cli.console import JsonFlag, prepare_kernels, print_json
 from fedhull.cli.engine import (
-    EngineOption,
     KitArgument,
+    KitEngineOption,
     MailOption,
     WaitOption,
-    runner_of,
+    runner_in,
     show_result,
     speaker,
     stoppable,
 )
-from fedhull.engines.base import DEFAULT_ENGINE, Options, Runner
+from fedhull.engines.base import Options, Runner
 from fedhull.errors import InvalidInput
 from fedhull.kits.fetch import published_run
 from fedhull.kits.kit import Kit
@@ -23,7 +23,7 @@ from fedhull.kits.kit import Kit
 
 def server(
     kit: KitArgument,
-    engine: EngineOption = DEFAULT_ENGINE,
+    engine: KitEngineOption = None,
     wait: WaitOption = Options.wait,
     timeout: Annotated[
         float, typer.Option(min=1, help="Seconds that a site has for each step.")
@@ -59,8 +59,7 @@ def server(
     opened = Kit.open(kit)
     if opened.name is not None:
         raise InvalidInput(f"{kit} is the kit of {opened.name}; run it with 'fedhull client'")
-    runner = runner_of(engine)
-    runner.inspect(opened)
+    runner = runner_in(opened, engine)
     options = Options(wait, timeout, mail, go_on, again, all_interfaces)
     if publish or run is not None:
         with opened.in_use(), stoppable():

@@ -7,30 +7,29 @@ from typing import Annotated, Any
 import typer
 
 from fedhull.cli.console import JsonFlag, note, out, print_json
-from fedhull.cli.engine import KitArgument, MailOption
-from fedhull.engines.base import ENGINES, Options, runner_for
+from fedhull.cli.engine import KitArgument, KitEngineOption, MailOption
+from fedhull.engines.base import Options, runner_for
 from fedhull.engines.certificates import read_certificate
 from fedhull.kits.consent import CONSENT, RECEIPT, read
 from fedhull.kits.kit import RESULTS, Kit
 from fedhull.kits.results import STATUS, read_status
+from fedhull.text import readable_time
 
 _INTERNAL = {".secret", ".bin"}
 
 
 def status(
     kit: KitArgument,
-    engine: Annotated[
-        str | None, typer.Option(help="What moves the messages; by default, what KIT is made for.")
-    ] = None,
+    engine: KitEngineOption = None,
     mail: MailOption = None,
     identity: Annotated[
         Path | None, typer.Option(help="Your key, if it is not in the kit.")
     ] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Show where a study stands: its step, who is missing, results, certificates that end."""
+    """Show where a study stands: its step, who has to act next and how, results."""
     opened = Kit.open(kit, identity)
-    runner = runner_for(opened) if engine is None else ENGINES[engine]
+    runner = runner_for(opened, engine)
     turn = runner.turn(opened, Options(mail=mail))
     certificates = [read_certificate(opened.folder, name) for name in runner.certificates(opened)]
     waiting = opened.folder / CONSENT
@@ -50,6 +49,7 @@ def status(
         "consent_given_at": read(waiting).given_at if waiting.is_file() else None,
         "step": None if turn is None else turn.step,
         "missing": [] if turn is None else turn.missing,
+        "next": runner.next_step(opened, turn, Options(mail=mail)),
         "runs": [_run(folder) for folder in _runs(opened)],
         "certificates": [each.to_json() for each in certificates],
         "warnings": [said for each in certificates if (said := each.warning()) is not None],
@@ -107,10 +107,11 @@ def _words(found: dict[str, Any]) -> list[str]:
         f"Process: {'running' if found['running'] else 'none is running'}",
     ]
     if found["consent_given_at"] is not None:
-        words.append(f"Consent: given at {found['consent_given_at']}, not used yet")
+        words.append(f"Consent: given at {readable_time(found['consent_given_at'])}, not used yet")
     words.append(f"Step: {found['step'] or 'no session is open'}")
     if found["missing"]:
         words.append(f"Missing: {', '.join(found['missing'])}")
+    words.append(f"Next: {found['next']}")
     for run in found["runs"]:
         error = "" if run["error"] is None else f"{run['error']}: "
         words.append(f"Run {run['run']}: {run['state']}; {error}{run['sentence']}")

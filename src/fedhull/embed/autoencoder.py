@@ -97,8 +97,7 @@ class AutoencoderEmbedder(Settings, CellEmbedder):
         self._check_fitted()
         counts = totals = None
         if self._likelihood() == "negative-binomial":
-            if not cells.are_counts:
-                raise InvalidInput("x must hold raw counts for the negative-binomial likelihood")
+            cells.check_counts()
             counts = self.preparation.select(cells)
             totals = np.asarray(cells.x.sum(axis=1), dtype=np.float64).ravel()
         return Observations(

@@ -16,6 +16,8 @@ _TARGET = 1e4  # counts of a cell after normalisation
 # What is seen of a gene that has all counts of a cell.
 MOST_SEEN = math.log1p(_TARGET)
 _CHUNK = 4096
+# what whoever has other values than counts in X can do
+_WAY_OUT = "where raw counts are kept elsewhere than in X, --layer names the layer, often 'counts'"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +66,16 @@ class Cells:
         values = self.x.data if issparse(self.x) else self.x
         return bool((values >= 0).all() and (values == np.floor(values)).all())
 
-    def check_counts(self, hint: str) -> None:
-        """Raise InvalidInput unless these are raw counts; the hint says what to do."""
-        if not self.are_counts:
-            raise InvalidInput(
-                f"x must hold raw counts (whole numbers, none negative) to be normalised and "
-                f"log-transformed; {hint}"
-            )
+    def check_counts(self, way_out: str = _WAY_OUT) -> None:
+        """Raise InvalidInput unless these are raw counts."""
+        if self.are_counts:
+            return
+        values = np.ravel(self.x.data if issparse(self.x) else self.x)
+        wrong = values[(values < 0) | (values != np.floor(values))][0]
+        raise InvalidInput(
+            f"x must hold raw counts (whole numbers, none negative), got {wrong:g}: normalised, "
+            f"logged or scaled values are no counts; {way_out}"
+        )
 
 
 def as_cells(x: Any) -> Cells:
@@ -137,10 +142,7 @@ class Preparation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         chosen = self.select(cells)
         if not self.counts:
             return chosen
-        cells.check_counts(
-            "these look as if that had been done already; where raw counts are kept elsewhere than "
-            "in X, --layer names the layer"
-        )
+        cells.check_counts()
         scaled = normalised(chosen, cells.x)
         return scaled.log1p() if issparse(scaled) else np.log1p(scaled)
 

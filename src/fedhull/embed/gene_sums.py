@@ -95,7 +95,7 @@ def choose_genes(cells: Cells, n_genes: int = 2000, counts: bool | None = None) 
     the data decide whether they are raw counts."""
     counts = cells.are_counts if counts is None else counts
     if counts:
-        cells.check_counts("if it does not, set counts to false (--no-counts)")
+        cells.check_counts("if there are none, set counts to false (--no-counts)")
     sums = GeneSums.of(cells, counts)
     chosen = sums.variable_genes(n_genes)
     preparation = Preparation([str(cells.genes[i]) for i in chosen], counts)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fedhull.engines.certificates import VALID_DAYS
 from fedhull.engines.connection import Contact
-from fedhull.engines.turn import Turn, open_run, turn_in
+from fedhull.engines.turn import Turn, next_step, open_run, turn_in
 from fedhull.errors import InvalidInput, MissingExtra
 from fedhull.kits.consent import forget_holdings, withdraw
 from fedhull.kits.kit import Kit
@@ -48,6 +48,8 @@ class Runner(ABC):
     extra: str | None = None
     # whether `provision` makes a certificate authority, whose key nobody needs afterwards
     has_authority = True
+    # whether a consent that was not used yet stays for the next call
+    keeps_consent = False
 
     def require(self) -> None:
         """MissingExtra unless all that the engine needs is installed."""
@@ -66,7 +68,8 @@ class Runner(ABC):
         return
 
     def recognises(self, folder: Path) -> bool:
-        """Whether the kit in a folder was made for this engine, by the files that lie there."""
+        """Whether a kit that does not name its engine was made for this one, by the files that lie
+        there."""
         return False
 
     def certificates(self, kit: Kit) -> list[str]:
@@ -78,6 +81,10 @@ class Runner(ABC):
         last one has ended."""
         run = open_run(kit)
         return None if run is None else turn_in(kit, run)
+
+    def next_step(self, kit: Kit, turn: Turn | None, options: Options) -> str:
+        """Who has to act next, and with which command."""
+        return next_step(kit, turn, has_publisher=type(self).publish is not Runner.publish)
 
     def ping(self, kit: Kit, options: Options) -> Contact:
         """Reach the server as a site would, and leave again; ServerUnreachable if that fails.
@@ -114,6 +121,10 @@ class Runner(ABC):
             f"FILE' reads it"
         )
 
+    def check_invited(self, kit: Kit, options: Options) -> None:
+        """StillWaiting if a site need not be asked yet, since there is nothing to answer."""
+        return
+
     def session_open(self, kit: Kit) -> bool:
         """Whether a session has begun that the next call goes on with, so that nothing has to be
         asked."""
@@ -130,10 +141,21 @@ class Runner(ABC):
         forget_holdings(kit)
 
 
-def runner_for(kit: Kit) -> Runner:
-    """The engine that a kit was made for. Kits for files have nothing that tells."""
-    runners = (ENGINES[name] for name in ENGINES.names)
-    return next((each for each in runners if each.recognises(kit.folder)), ENGINES["files"])
+def runner_for(kit: Kit, engine: str | None = None) -> Runner:
+    """The engine that a kit was made for. `engine` may name it where the kit does not; InvalidInput
+    if it contradicts the kit."""
+    known = kit.engine or _recognised(kit)
+    if engine is not None and known not in (None, ENGINES.check(engine)):
+        raise InvalidInput(
+            f"--engine must be what {kit.folder} was made for, {known}, got {engine}; leave it "
+            f"out, or ask for kits made with 'fedhull provision --engine {engine}'"
+        )
+    # older kits for files have nothing that tells
+    return ENGINES[engine or known or "files"]
+
+
+def _recognised(kit: Kit) -> str | None:
+    return next((name for name in ENGINES.names if ENGINES[name].recognises(kit.folder)), None)
 
 
 ENGINES: Registry[Runner] = Registry("engine", "fedhull.engines")

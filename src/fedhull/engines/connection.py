@@ -21,9 +21,10 @@ T = TypeVar("T")
 @dataclass
 class Contact:
     """What has worked, in plain words with the seconds that it took, and the certificates that were
-    used."""
+    used; `lead` says what that comes to."""
 
     where: str
+    lead: str
     worked: list[tuple[str, float]] = field(default_factory=list)
     certificates: list[Certificate] = field(default_factory=list)
 
@@ -38,6 +39,7 @@ class Contact:
         """For scripts."""
         return {
             "where": self.where,
+            "lead": self.lead,
             "worked": [{"what": what, "seconds": seconds} for what, seconds in self.worked],
             "certificates": [each.to_json() for each in self.certificates],
         }
@@ -56,7 +58,7 @@ def reach(
     `own` are the certificates of the kit that `context` uses, and `owner` is whose the server's
     must be, where TLS itself does not look at that. With `mutual`, the server must accept ours.
     """
-    contact = Contact(f"{host}:{port}")
+    contact = Contact(f"{host}:{port}", f"Reached {host}:{port}")
     contact.timed(
         lambda: _resolved(host, port), lambda found: f"name resolution: {host} is {found}"
     )

@@ -11,6 +11,7 @@ import hashlib
 import platform
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -21,6 +22,7 @@ from fedhull.kits import ledger
 from fedhull.kits.fingerprint import fingerprint
 from fedhull.kits.kit import RESULTS, Kit
 from fedhull.study.task import Holdings, Source
+from fedhull.text import readable_time
 
 CONSENT, HOLDINGS, RECEIPT = "consent.json", "holdings.bin", "receipt.bin"
 
@@ -52,7 +54,7 @@ class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     def signature(self) -> str:
         """Who agreed, where and when, in words."""
         where = f" (account {self.user} on {self.host})" if self.user else ""
-        return f"{self.by}{where}, {self.given_at}" if self.by else ""
+        return f"{self.by}{where}, {readable_time(self.given_at)}" if self.by else ""
 
     @property
     def source(self) -> Source:
@@ -103,6 +105,16 @@ def give(
     content = msgspec.json.format(msgspec.json.encode(consent), indent=1)
     write_bytes(kit.folder / CONSENT, content, mode=0o600)
     return consent
+
+
+def waits(kit: Kit, source: Source | None) -> bool:
+    """Whether somebody has agreed to a session that has not begun yet; if data are named, over
+    these data."""
+    try:
+        given = read(kit.folder / CONSENT)
+    except InvalidInput:  # none, or a damaged one, which a new one replaces
+        return False
+    return source is None or given.source == _resolved(source)
 
 
 def account() -> str:
@@ -183,17 +195,19 @@ def read(path: Path) -> Consent:
 def _made(kit: Kit, source: Source, holdings: Holdings, given_at: str) -> Consent:
     return Consent(
         study=kit.study.hash.hex(),
-        data=str(Path(source.data).resolve()),
-        label=source.label,
-        layer=source.layer,
-        donor=source.donor,
-        names=None if source.names is None else str(Path(source.names).resolve()),
+        **vars(_resolved(source)),
         holdings=hashlib.sha256(holdings.to_bytes()).hexdigest(),
         file=_file_hash(source.data),
         given_at=given_at,
         cells=fingerprint(holdings),
         session=secrets.token_hex(16),
     )
+
+
+def _resolved(source: Source) -> Source:
+    """The same data, wherever it is read from."""
+    names = None if source.names is None else str(Path(source.names).resolve())
+    return replace(source, data=str(Path(source.data).resolve()), names=names)
 
 
 def _file_hash(data: str) -> str:

@@ -2,8 +2,10 @@
 
 KIT/
   study.toml        the same for all participants
+  engine.txt        the name of the engine that the kit was made for
   identity.pem      this participant's key, readable by its owner only; or identity.path, which
                     says where its owner keeps it
+  mail.path         over files, where messages lie if that is not the folder mail in the kit
   encoder.npz       in a study with an encoder, the encoder that all sites place their cells with
   genes.txt         in an encoder study, the genes that sites may have; or, if an autoencoder is
                     trained, start.npz, the encoder that all participants start from
@@ -32,6 +34,7 @@ from fedhull.study.task import Task
 
 STUDY, RESULTS, LOGS, AUDIT = "study.toml", "results", "logs", "audit.jsonl"
 IDENTITY, IDENTITY_ELSEWHERE = "identity.pem", "identity.path"
+ENGINE, MAIL_ELSEWHERE = "engine.txt", "mail.path"
 _LOCK, _LOOK_SECONDS = ".lock", 0.2
 
 
@@ -78,6 +81,12 @@ class Kit:
     def task(self) -> Task:
         """What the study asks of its participants, with the encoder in the kit if there is one."""
         return read_task(self.folder, self.study)
+
+    @property
+    def engine(self) -> str | None:
+        """The name of the engine that the kit was made for, if it says so."""
+        path = self.folder / ENGINE
+        return read_text(path).strip() if path.is_file() else None
 
     @contextmanager
     def in_use(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fedhull.disk import write_bytes, write_text
 from fedhull.errors import InvalidInput
-from fedhull.kits.kit import IDENTITY, STUDY
+from fedhull.kits.kit import ENGINE, IDENTITY, STUDY
 from fedhull.protocol.agreement import parse_toml
 from fedhull.protocol.keys import Identity
 from fedhull.study.kinds import AnyStudy, kind_of, study_from_plain, task_of
@@ -26,10 +26,12 @@ class Kits:
     own_key: list[str]
 
 
-def make_kits(draft: str, folder: Path, options: str = "", attached: bytes | None = None) -> Kits:
-    """Write a kit for the coordinator and one for each site on the roster; `options` are what the
-    kits' READMEs add to the commands, `attached` is the content of the file that the study names,
-    if it names one. Its hash is put into the study.
+def make_kits(
+    draft: str, folder: Path, engine: str | None = None, attached: bytes | None = None
+) -> Kits:
+    """Write a kit for the coordinator and one for each site on the roster, all of which name the
+    `engine` that they are for; `attached` is the content of the file that the study names, if it
+    names one. Its hash is put into the study.
 
     A site with a public key in the draft keeps its private key to itself. For a site whose key is
     "" a key is made and put into its kit: easier, but whoever makes the kits has then seen it.
@@ -48,7 +50,9 @@ def make_kits(draft: str, folder: Path, options: str = "", attached: bytes | Non
             write_bytes(kit / IDENTITY, identity.to_pem(), mode=0o600)
         if attached is not None:
             write_bytes(kit / study.attachment.file, attached)
-        write_text(kit / "README.md", _readme(name, task, identity is not None, options))
+        if engine is not None:
+            write_text(kit / ENGINE, f"{engine}\n")
+        write_text(kit / "README.md", _readme(name, task, identity is not None))
     return Kits(folder, study, task, sorted(set(study.clients) - set(made)))
 
 
@@ -84,12 +88,12 @@ def _put_hash(content: dict[str, Any], sha256: str) -> None:
         settings[place.key] = sha256
 
 
-def _readme(name: str, task: Task, has_key: bool, options: str) -> str:
-    command = f"fedhull server .{options}"
+def _readme(name: str, task: Task, has_key: bool) -> str:
+    command = "fedhull server ."
     words = "It says which sites it is waiting for, and what to do next."
     if name != SERVER:
         label = " --label YOUR_CLASS_COLUMN" if task.needs_labels else ""
-        command = f"fedhull client .{options} --data YOUR_FILE{label}"
+        command = f"fedhull client . --data YOUR_FILE{label}"
         words = "It shows what would be sent, and asks before anything is sent."
     key = (
         f"`{IDENTITY}` is your private key: keep this folder to yourself."

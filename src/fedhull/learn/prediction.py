@@ -39,8 +39,9 @@ class Prediction:
 
     @property
     def names(self) -> list[str]:
-        """What stands in `labels`: the names of all classes, then "unassigned", if any cell is."""
-        return list(dict.fromkeys([*map(str, self.classes), *self.labels]))
+        """What stands in `labels`: the names of all classes in alphabetical order, then
+        "unassigned", if any cell is."""
+        return list(dict.fromkeys([*sorted(map(str, self.classes)), *self.labels]))
 
     @property
     def probability(self) -> np.ndarray | None:
@@ -49,15 +50,16 @@ class Prediction:
         return None if self.probabilities is None else self.probabilities.max(axis=1)
 
     def by_class(self, plain: bool = False) -> dict[str, np.ndarray]:
-        """{name of a class: its probabilities (n,)}; where two classes have one name, those of both
-        together. With `plain` names can be columns of an .h5ad file: "|" stands for "/"."""
+        """{name of a class: its probabilities (n,)} in alphabetical order; where two classes have
+        one name, those of both together. With `plain` names can be columns of an .h5ad file: "|"
+        stands for "/"."""
         found: dict[str, np.ndarray] = {}
         if self.probabilities is None:
             return found
         for name, column in zip(map(str, self.classes), self.probabilities.T, strict=True):
             key = name.replace(_SLASH, _INSTEAD) if plain else name
             found[key] = found[key] + column if key in found else column
-        return found
+        return dict(sorted(found.items()))
 
     def columns(self, cells: Any) -> dict[str, Any]:
         """A table with a row for each cell, whose names are given."""

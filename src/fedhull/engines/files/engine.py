@@ -58,7 +58,8 @@ class FilesEngine:
 
     `steps` holds what earlier calls have gone on with; `save` is called with it when it has grown.
     With `go_on`, one step goes on without those who have not replied. `late` are those who were in
-    one of several sums but not in the last.
+    one of several sums but not in the last; `to_carry` is what this call has published for sites
+    that did not answer it.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class FilesEngine:
         self._save, self._go_on, self._say = save, go_on, say
         self._position = 0
         self.late: set[str] = set()
+        self.to_carry: list[Path] = []
         self._told: set[str] = set()
         self.session: ServerSession | None = None
 
@@ -112,16 +114,12 @@ class FilesEngine:
             except FedhullError as problem:
                 failures[name] = type(problem).__name__
                 self._say(f"{name}: {problem}")
-        threshold = self.session.study.threshold
-        enough = len(replies) >= threshold or kind == PUBLISH
+        enough = len(replies) >= self._threshold or kind == PUBLISH
         if failures and not (self._go_on and enough):
-            raise StillWaiting(
-                f"step '{kind}' ({self._where(kind, number)}) has {len(replies)} of "
-                f"{len(replies) + len(failures)} replies; carry the requests in "
-                f"{self._mail.folder} to the sites and their replies back, then run this again. "
-                f"Missing: {', '.join(sorted(failures))} (--go-on goes on without them, if at "
-                f"least {threshold} have replied{_GIVEN_UP if kind == PROPOSE else ''})"
-            )
+            raise self._waiting(kind, number, len(replies), sorted(failures), enough)
+        if kind == PUBLISH:
+            silent = messages.keys() - replies.keys()
+            self.to_carry = [self._mail.path(name, kind, "request", number) for name in silent]
         if failures:
             lost = _GIVEN_UP if kind == PROPOSE else ""
             self._say(f"{kind}: going on without {', '.join(sorted(failures))}{lost}")
@@ -131,10 +129,34 @@ class FilesEngine:
         self._go_on = False  # one decision, one step
         return replies, failures
 
-    def _where(self, kind: str, number: int) -> str:
+    def _waiting(
+        self, kind: str, number: int, replied: int, missing: list[str], enough: bool
+    ) -> StillWaiting:
+        """What those who have not replied are waited for with."""
         mail = self._mail
-        step = f"{mail.step_number(kind, number)} of {mail.total}"
-        return step if mail.sums == 1 else f"{step}, sum {number} of {mail.sums}"
+        step, request = mail.describe(kind, number), mail.path("SITE", kind, "request", number)
+        lost = _GIVEN_UP if kind == PROPOSE else ""
+        instead = (
+            f"; or go on without them: --go-on{lost}"
+            if enough
+            else f"; at least {self._threshold} sites have to reply"
+        )
+        return StillWaiting(
+            f"{step} has {replied} of {replied + len(missing)} replies; carry {request} to each "
+            f"SITE of {', '.join(missing)} and the reply back, then run this again{instead}",
+            step,
+            missing,
+            [
+                mail.to_carry(name, kind, what, number)
+                for name in missing
+                for what in ("request", "reply")
+            ],
+        )
+
+    @property
+    def _threshold(self) -> int:
+        assert self.session is not None
+        return self.session.study.threshold
 
     def _read(self, session: ServerSession, name: str, kind: str) -> bytes:
         path = self._mail.path(name, kind, "reply", session.number)

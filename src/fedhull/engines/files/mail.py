@@ -19,11 +19,14 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedhull.disk import read_bytes, write_bytes
+from fedhull.disk import read_bytes, read_text, write_bytes, write_text
 from fedhull.errors import InvalidInput
+from fedhull.kits.kit import MAIL_ELSEWHERE, Kit
 from fedhull.protocol.drive import STEPS
 from fedhull.study.task import Task
+from fedhull.text import check_visible
 
+COORDINATOR = "coordinator"
 _MAGIC = b"fedhull file 1\n"
 
 
@@ -57,6 +60,33 @@ class Mail:
     def path(self, name: str, kind: str, what: str, number: int = 1) -> Path:
         """Where the request or the reply of a step of sum `number` lies."""
         return self.folder / name / f"{self.step_number(kind, number)}-{kind}.{what}"
+
+    def describe(self, kind: str, number: int) -> str:
+        """A step of sum `number` in words."""
+        of_sum = "" if self.sums == 1 else f", sum {number} of {self.sums}"
+        return f"{kind} (step {self.step_number(kind, number)} of {self.total}{of_sum})"
+
+    def to_carry(self, name: str, kind: str, what: str, number: int = 1) -> dict[str, str]:
+        """A request or a reply, with who has it and who needs it, for scripts."""
+        ends = (COORDINATOR, name) if what == "request" else (name, COORDINATOR)
+        file = str(self.path(name, kind, what, number))
+        return {"file": file, "from": ends[0], "to": ends[1]}
+
+
+def mail_folder(kit: Kit, named: Path | None) -> Path:
+    """Where a kit's messages lie: in the folder that is `named`, or in that of earlier calls."""
+    noted = kit.folder / MAIL_ELSEWHERE
+    if named is None and noted.is_file():
+        place = read_text(noted)
+        check_visible(place, f"the folder in {noted}")  # no file can have a NUL in its name
+        return Path(place)
+    return named or kit.folder / "mail"
+
+
+def note_folder(kit: Kit, named: Path | None) -> None:
+    """Remember a folder that was named, so that later calls and `fedhull status` find it."""
+    if named is not None:
+        write_text(kit.folder / MAIL_ELSEWHERE, str(named.resolve()))
 
 
 def wrap(path: Path, message: bytes) -> None:

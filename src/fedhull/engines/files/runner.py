@@ -1,7 +1,6 @@
 """`fedhull server` and `fedhull client` over files: one step for each call."""
 
 import hashlib
-import shutil
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,8 +10,15 @@ from fedhull.engines.base import Options, Runner, Say
 from fedhull.engines.certificates import VALID_DAYS
 from fedhull.engines.connection import Contact
 from fedhull.engines.files.engine import FilesEngine, Steps
-from fedhull.engines.files.mail import Mail, unwrap, wrap
-from fedhull.engines.files.turn import turn_of_coordinator, turn_of_site
+from fedhull.engines.files.mail import COORDINATOR, Mail, mail_folder, note_folder, unwrap, wrap
+from fedhull.engines.files.turn import (
+    next_after_end,
+    next_of_coordinator,
+    next_of_site,
+    turn_of_coordinator,
+    turn_of_site,
+)
+from fedhull.engines.files.waiting import answered, not_arrived, not_asked
 from fedhull.engines.turn import Turn
 from fedhull.errors import (
     BadMessage,
@@ -28,7 +34,7 @@ from fedhull.kits.journal import JOURNAL, Journal
 from fedhull.kits.kit import AUDIT, RESULTS, Kit
 from fedhull.kits.participant import SiteRun, coordinate
 from fedhull.kits.provision import Kits
-from fedhull.kits.results import RESULT, STATUS, read_objection
+from fedhull.kits.results import RESULT, STATUS, read_objection, read_status
 from fedhull.progress import ignore
 from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.drive import PUBLISH, STEPS
@@ -47,6 +53,7 @@ class FilesRunner(Runner):
 
     name = RUN
     has_authority = False
+    keeps_consent = True
 
     def check(self, task: Task) -> None:
         """Refuse studies that are too long for people who carry files."""
@@ -65,15 +72,38 @@ class FilesRunner(Runner):
             return turn_of_coordinator(mail, list(kit.study.clients))
         return turn_of_site(mail, kit.name)
 
+    def next_step(self, kit: Kit, turn: Turn | None, options: Options) -> str:
+        """By the messages in the mail folder, too."""
+        mail, results = _mail_of(kit, options), kit.folder / RESULTS / RUN
+        if not (results / STATUS).exists():
+            if kit.name is None:
+                return next_of_coordinator(mail, kit, turn)
+            return next_of_site(mail, kit, self.session_open(kit))
+        return next_after_end(mail, kit, read_status(results)[0])
+
     def ping(self, kit: Kit, options: Options) -> Contact:
-        """Write a file where the site's replies will lie, and read it."""
+        """Write a file where the site's replies will lie, and read it. Who else sees the folder
+        cannot be told from here."""
         assert kit.name is not None
         mail = _mail_of(kit, options).folder
-        contact = Contact(str(mail))
-        contact.timed(
-            lambda: _try_out(mail, kit.name or "", made=options.mail is None),
-            lambda _: f"files: {mail} can be read and written",
+        own = mail / kit.name
+        contact = Contact(
+            str(mail),
+            f"The mail folder of {kit.name} is usable: {mail}. Nobody was reached: whether what "
+            f"lies there gets to the coordinator is up to those who carry or sync it",
         )
+        made = mail == kit.folder / "mail"
+        contact.timed(
+            lambda: _try_out(mail, kit.name or "", made),
+            lambda _: f"files: {mail} is there, can be read and written, and is {_owner(mail)}'s",
+        )
+        if own.is_dir():
+            requests = len(list(own.glob("*.request")))
+            arrived = f"{requests} request{'' if requests == 1 else 's'}"
+            contact.timed(
+                lambda: _try_out(own, kit.name or "", made=False),
+                lambda _: f"files: so is {own}, with {arrived} from the coordinator",
+            )
         return contact
 
     def provision(self, kits: Kits, host: str, port: int, days: int = VALID_DAYS) -> None:
@@ -83,11 +113,12 @@ class FilesRunner(Runner):
     def serve(self, kit: Kit, options: Options, say: Say) -> Path:
         """The coordinator's next step; StillWaiting until the study is complete."""
         self.check(kit.task)
+        note_folder(kit, options.mail)
         mail = _mail_of(kit, options)
         if options.again:
             self.start_again(kit)
             for name in kit.study.clients:
-                shutil.rmtree(mail.folder / name, ignore_errors=True)
+                _clear(mail.folder / name)
         results = kit.results(RUN)
         path = results / _SERVER_JOURNAL
         steps = Steps.from_bytes(read_bytes(path), path) if path.exists() else None
@@ -97,15 +128,19 @@ class FilesRunner(Runner):
 
         engine = FilesEngine(mail, steps, save, options.go_on, say)
         coordinate(kit, RUN, engine, 0.0, ignore, engine.open_session)
-        _publish_to_late(kit, engine.late, mail, results)
-        last = mail.path("SITE", PUBLISH, "request", mail.sums)
-        say(f"Carry {last} to each SITE: it holds the {kit.task.product}.")
+        # a call that finds all of it done has nothing to ask for
+        left = [*engine.to_carry, *_publish_to_late(kit, engine.late, mail, results)]
+        if left:
+            names = ", ".join(sorted(path.parent.name for path in left))
+            last = mail.path("SITE", PUBLISH, "request", mail.sums)
+            say(f"Carry {last} to each SITE of {names}: it holds the {kit.task.product}.")
         return results
 
     def join(self, kit: Kit, options: Options, say: Say) -> Path:
         """A site's next step; StillWaiting until there is a model."""
         self.check(kit.task)
         assert kit.name is not None
+        note_folder(kit, options.mail)
         mail = _mail_of(kit, options)
         results = kit.results(RUN)
         path = results / JOURNAL
@@ -137,10 +172,7 @@ class FilesRunner(Runner):
                 wrap(answer, reply)
                 say(f"{kind}: wrote {len(reply):,} bytes to {answer}")
             if kind != PUBLISH:
-                raise StillWaiting(
-                    "carry the reply to the coordinator, and run this again when a request comes "
-                    "back"
-                )
+                raise answered(mail, kit.name, kind, number)
             if site.over or site.stopped:
                 return results
             if objection := read_objection(results):
@@ -149,10 +181,23 @@ class FilesRunner(Runner):
     def fetch(self, kit: Kit, options: Options, say: Say) -> bytes:
         """The request of the last step, which is for all."""
         assert kit.name is not None
-        final = _mail_of(kit, options).path(kit.name, PUBLISH, "request", kit.task.sums)
+        mail = _mail_of(kit, options)
+        final = mail.path(kit.name, PUBLISH, "request", kit.task.sums)
         if not final.is_file():
-            raise StillWaiting(f"nothing has been published yet: {final} has not arrived")
+            raise StillWaiting(
+                f"nothing has been published yet: {final} has not arrived",
+                mail.describe(PUBLISH, kit.task.sums),
+                [COORDINATOR],
+                [mail.to_carry(kit.name, PUBLISH, "request", kit.task.sums)],
+            )
         return unwrap(final)
+
+    def check_invited(self, kit: Kit, options: Options) -> None:
+        """A site is asked once the coordinator's first request is there."""
+        assert kit.name is not None
+        mail = _mail_of(kit, options)
+        if not mail.path(kit.name, STEPS[0], "request").is_file():
+            raise not_asked(mail, kit)
 
     def session_open(self, kit: Kit) -> bool:
         """Whether a session over files has begun at this site."""
@@ -173,7 +218,22 @@ class FilesRunner(Runner):
 
 
 def _mail_of(kit: Kit, options: Options) -> Mail:
-    return Mail.of(options.mail or kit.folder / "mail", kit.task)
+    return Mail.of(mail_folder(kit, options.mail), kit.task)
+
+
+def _clear(folder: Path) -> None:
+    """Delete a site's messages of an earlier session, and nothing else that lies there."""
+    for what in ("request", "reply"):
+        for path in folder.glob(f"*.{what}"):
+            path.unlink()
+
+
+def _owner(folder: Path) -> str:
+    """The account that a folder belongs to."""
+    try:
+        return folder.owner()
+    except (KeyError, OSError, NotImplementedError):  # an account without a name, or Windows
+        return str(folder.stat().st_uid)
 
 
 def _try_out(mail: Path, name: str, made: bool) -> None:
@@ -205,16 +265,21 @@ def _next_step(kit: Kit, mail: Mail, journal: Journal) -> tuple[str, int]:
         # the others have gone on without us; what is published is for all
         kind, request = PUBLISH, published
     if not _of_session(request, kit.study, journal):
-        raise StillWaiting(f"no request for step '{kind}' has arrived at {request} yet")
+        first = position == 0 and number == 1
+        raise not_asked(mail, kit) if first else not_arrived(mail, kit.name, kind, number)
     return kind, number
 
 
-def _publish_to_late(kit: Kit, late: set[str], mail: Mail, results: Path) -> None:
-    """What was published last, for sites that were in an earlier sum only."""
+def _publish_to_late(kit: Kit, late: set[str], mail: Mail, results: Path) -> list[Path]:
+    """Write what was published last for sites that were in an earlier sum only; the files that
+    were not there before."""
     message, log = read_bytes(results / PUBLICATION), AuditLog(results / AUDIT, kit.study.hash)
-    for name in sorted(late):
-        log.record("sent", PUBLISH, message, peer=name)
-        wrap(mail.path(name, PUBLISH, "request", kit.task.sums), message)
+    paths = [mail.path(name, PUBLISH, "request", kit.task.sums) for name in sorted(late)]
+    new = [path for path in paths if not path.is_file()]
+    for path in paths:
+        log.record("sent", PUBLISH, message, peer=path.parent.name)
+        wrap(path, message)
+    return new
 
 
 def _of_session(request: Path, study: Agreement, journal: Journal) -> bool:

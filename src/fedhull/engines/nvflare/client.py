@@ -13,7 +13,7 @@ from fedhull.engines.following import answers, follow_site, runs_of, wait_for_se
 from fedhull.engines.nvflare.launch import start
 from fedhull.engines.nvflare.layout import SITE_CERTIFICATES, SITE_KEYS, SITE_START, address_in
 from fedhull.engines.nvflare.workspace import fresh_workspace, site_configuration
-from fedhull.errors import BadIdentity, EngineFailure, InvalidInput
+from fedhull.errors import BadIdentity, ConnectionDropped, EngineFailure, InvalidInput
 from fedhull.kits.kit import Kit
 from fedhull.kits.results import read_status
 
@@ -55,7 +55,7 @@ def _take_part(
 
     def check(results: Path | None) -> None:
         if results is None and _displaced(log, seen) and answers(host, port):
-            raise BadIdentity(
+            raise ConnectionDropped(
                 f"the server has dropped this connection: another process is connected with "
                 f"the kit of {kit.name}, or the network broke. If nobody else uses this kit, "
                 f"start again; if somebody does, ask the coordinator for new kits"

@@ -31,8 +31,8 @@ def address_in(folder: Path, start: str) -> tuple[str, int]:
         number = int(port)
     except (InvalidInput, msgspec.MsgspecError, LookupError, TypeError, ValueError):
         raise InvalidInput(
-            f"{folder / start} is missing or damaged; if this kit was not made for NVIDIA FLARE, "
-            f"name its engine, for instance --engine files"
+            f"{folder / start} is missing or damaged; ask for the kit again, or, if it was not "
+            f"made for NVIDIA FLARE, leave --engine out"
         ) from None
     if not (_HOST.fullmatch(host) and 0 < number < 65536):
         raise InvalidInput(

@@ -33,9 +33,10 @@ function discSections() {
     probabilities(scene.classifier, point.map((value) => value * scene.grid.root)) };
 }
 
-/** The disc of an encoder. */
+/** The disc of an encoder. It has nothing to switch, so what came of the study stands beside it. */
 function anchorSection() {
   const scene = makeAnchorScene(content), viewer = makeViewer(scene);
+  viewer.element.classList.add("beside");
   glossary.mark(section("disc", "The anchors in the disc", viewer.element));
   return { scene, viewer };
 }
@@ -59,6 +60,7 @@ glossary.mark(document.getElementById("summary"));
 requestAnimationFrame(() => setTimeout(() => {
   window.fedhull = content.model ? discSections() : content.anchors ? anchorSection() : {};
   cardSection("results", content.results, [...charts(content), ...content.cards.map(sectionCard)]);
+  document.querySelector(".beside .panel")?.append(document.getElementById("results"));
   cardSection("more", "More about this study", content.sections.map(sectionCard));
   section("words", "Words on this page", glossary.list());
   addEventListener("beforeprint", unfold);

@@ -14,12 +14,14 @@ export function summary(content) {
     el("ul", { class: "figures" }, content.figures.map(({ value, label, note }) => el("li", {},
       el("strong", {}, value), el("span", {}, label), note ? el("small", {}, note) : null))),
     el("div", { class: "columns" },
-      list("What the server could see", "seen", content.seen),
-      list("What it could not see on its own", "hidden", content.hidden),
-      list("What is not protected", "open", content.unprotected)),
-    el("div", { class: "columns" }, sites(content), parameters(content), checks(content)),
+      stack(list("What the server could see", "seen", content.seen), sites(content)),
+      stack(list("What it could not see on its own", "hidden", content.hidden), parameters(content), checks(content)),
+      stack(list("What is not protected", "open", content.unprotected))),
   ];
 }
+
+// a short list leaves no hole above what stands below it
+const stack = (...lists) => el("div", { class: "stack" }, lists);
 
 function list(title, kind, items) {
   return el("div", { class: `list ${kind}` }, el("h3", {}, title),

@@ -105,7 +105,7 @@ def hold(
     """What a site with these cells takes into the study, some of them kept out to judge the encoder
     by; InvalidInput if nothing may leave."""
     rules = study.disclosure
-    cells.check_counts("in an .h5ad file, --layer names the layer that has them")
+    cells.check_counts()
     genes.check(cells.genes)
     least = max(rules.min_cells, 2 * rules.group_size)
     if study.encoder.correction != NO_CORRECTION:

@@ -19,8 +19,9 @@ _CELLS = 10_000
 
 
 def plan_neighbours(study: NeighbourStudy, genes: GeneList, own: NeighbourHoldings | None) -> Plan:
-    """Numbers and bytes of each sum, if all sites hold what this one does and all listed genes that
-    may be chosen are, and what would leave a site that holds this."""
+    """Numbers and bytes of each sum, if all sites hold what this one does, and what would leave a
+    site that holds this. Which genes vary is known after the first sum only: as many as may be
+    chosen are counted, so that the second sum and the total are upper bounds."""
     sites, site = len(study.clients), min(study.clients)
     cells = sites * (_CELLS if own is None else len(own.training))
     n_genes = min(most_genes(study, cells), len(genes.names))
@@ -56,11 +57,11 @@ def plan_neighbours(study: NeighbourStudy, genes: GeneList, own: NeighbourHoldin
     words = [
         f"Genes: of {len(genes.names):,} genes, how many cells express them and sums over cells; "
         f"{sent['genes']:,} bytes with all messages.",
-        f"Axes: sums of products of {n_genes:,} genes, {numbers['numbers_axes']:,} numbers; "
-        f"{sent['axes']:,} bytes.",
+        f"Axes: sums of products of at most {n_genes:,} genes, those that vary; at most "
+        f"{numbers['numbers_axes']:,} numbers and {sent['axes']:,} bytes.",
         f"Anchors: if every site holds {held}, {anchors:,} means of groups of at least {size} "
-        f"cells along {n_components} axes; {sent['anchors']:,} bytes.",
-        f"In all {numbers['bytes_up_per_client']:,} bytes up per site.",
+        f"cells along at most {n_components} axes; {sent['anchors']:,} bytes.",
+        f"In all at most {numbers['bytes_up_per_client']:,} bytes up per site.",
     ]
     if own is not None:
         known = int((genes.find(own.cells.genes) >= 0).sum())
