@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from parties import (
     contribution,
@@ -19,6 +19,7 @@ from parties import (
     random_hulls,
 )
 from scipy import stats
+from strategies import examples
 
 from fedhull.codes.slots import SLOT_FIELD
 from fedhull.errors import (
@@ -45,7 +46,7 @@ STEPS = ["advertise", "share", "announce", "upload", "confirm", "unmask"]
     code=st.sampled_from(["auto", "binary", "bose-chowla:12"]),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_the_server_decodes_exactly_the_clients_hulls(n, classes, epsilon, code, seed):
     server, engine, clients, hulls = make_parties(
         n, seed=seed, classes=classes, epsilon=epsilon, code=code
