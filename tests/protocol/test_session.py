@@ -64,7 +64,7 @@ def test_the_server_decodes_exactly_the_clients_hulls(n, classes, epsilon, code,
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("n", [3, 4, 6])
+@pytest.mark.parametrize("n", [3, 4, pytest.param(6, marks=pytest.mark.slow)])
 def test_any_subset_up_to_the_threshold_may_vanish_at_any_step(n, step):
     threshold = make_study(n).threshold
     names = sorted(make_study(n).clients)
@@ -209,6 +209,7 @@ def test_an_upload_looks_uniform_when_all_others_but_one_collude_with_the_server
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", ["pairs", "binary"])
 def test_which_client_holds_which_labels_is_independent_of_who_it_is(code):
     # site-a's hull is {1}, the others' are {2}, {3}: under which label {1} arrives is all that the
