@@ -129,6 +129,7 @@ def test_a_slot_between_two_classes_is_doubtful_and_the_others_are_not():
     assert found.doubtful.tolist() == [False] * len(truth) + [True]
 
 
+@pytest.mark.slow
 def test_a_thousand_sites_with_ten_classes_are_matched():
     rng = np.random.default_rng(0)
     angle = 2 * np.pi * rng.random((10, 4))

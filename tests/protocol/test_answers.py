@@ -129,6 +129,7 @@ def test_a_proposal_is_judged_once_and_its_answers_cannot_be_added_to_those_of_t
         assert counted(server, answers | {name: judged[name]}) == (None, None)
 
 
+@pytest.mark.slow
 def test_answers_look_uniform():
     values = []
     for _ in range(150):
