@@ -12,9 +12,9 @@ seeds = st.integers(0, 2**32 - 1)
 
 def examples(number: int) -> settings:
     """Settings for a law whose examples are dearer or cheaper than most: `number` of them where the
-    profile asks for all hundred, in proportion where it asks for fewer, but at least ten."""
+    profile asks for all hundred, in proportion where it asks for fewer, but at least five."""
     share = number * settings.default.max_examples // 100
-    return settings(max_examples=min(number, max(10, share)))
+    return settings(max_examples=min(number, max(5, share)))
 
 
 def ball_point(rng: np.random.Generator, dimension: int, gap: float) -> np.ndarray:
