@@ -10,11 +10,15 @@ curvatures = st.sampled_from(CURVATURES)
 seeds = st.integers(0, 2**32 - 1)
 
 
+def swept(number: int) -> int:
+    """How many of `number` cases a run tries: all where the profile asks for all hundred examples,
+    in proportion where it asks for fewer, but at least five."""
+    return min(number, max(5, number * settings.default.max_examples // 100))
+
+
 def examples(number: int) -> settings:
-    """Settings for a law whose examples are dearer or cheaper than most: `number` of them where the
-    profile asks for all hundred, in proportion where it asks for fewer, but at least five."""
-    share = number * settings.default.max_examples // 100
-    return settings(max_examples=min(number, max(5, share)))
+    """Settings for a law whose examples are dearer or cheaper than most."""
+    return settings(max_examples=swept(number))
 
 
 def ball_point(rng: np.random.Generator, dimension: int, gap: float) -> np.ndarray:
