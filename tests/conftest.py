@@ -10,13 +10,25 @@ from hypothesis import HealthCheck, settings
 for library in ("NUMBA", "OMP", "OPENBLAS"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
+# JAX compiles a training anew for every test: what it compiled in an earlier run is kept beside
+# pytest's own cache.
+_COMPILED = Path(__file__).parents[1] / ".pytest_cache" / "jax"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_COMPILED))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+
 # Uploads of tests stand in no ledger of the person who runs them, whatever a test starts.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="fedhull-tests-")
 
-# Kernels compile on their first call, so no deadline; the same examples on every run.
-settings.register_profile(
-    "fedhull", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
+# Kernels compile on their first call, so no deadline; the same examples on every run. A quarter of
+# them sweeps every law within minutes; .ci/run asks for all with --hypothesis-profile=ci.
+for profile, number in (("fedhull", 25), ("ci", 100)):
+    settings.register_profile(
+        profile,
+        max_examples=number,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.load_profile("fedhull")
 
 

@@ -1,12 +1,24 @@
 """Points of the ball as hypothesis draws them: at the centre, at the rim, on top of each other."""
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 CURVATURES = [1.0, 0.25, 2.0, 1e-6, 1e6, 0.7]
 
 curvatures = st.sampled_from(CURVATURES)
 seeds = st.integers(0, 2**32 - 1)
+
+
+def swept(number: int) -> int:
+    """How many of `number` cases a run tries: all where the profile asks for all hundred examples,
+    in proportion where it asks for fewer, but at least five."""
+    return min(number, max(5, number * settings.default.max_examples // 100))
+
+
+def examples(number: int) -> settings:
+    """Settings for a law whose examples are dearer or cheaper than most."""
+    return settings(max_examples=swept(number))
 
 
 def ball_point(rng: np.random.Generator, dimension: int, gap: float) -> np.ndarray:

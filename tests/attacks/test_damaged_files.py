@@ -21,6 +21,7 @@ import pytest
 from commands import fedhull
 from mutations import damaged, nested, twisted
 from scipy.sparse import csr_matrix
+from strategies import swept
 
 from fedhull.arrays import MOST_BYTES, read_arrays
 from fedhull.data.files import load_file, read_curvature
@@ -39,7 +40,7 @@ from fedhull.study.kinds import study_from_toml
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 MODELS = ["lorentz", "lorentz-two", "poincare-svm", "poincare-svm-two", "euclidean-svm"]
-MUTATIONS = 200
+MUTATIONS = swept(200)
 QUICK = 2.0  # seconds of work
 X = np.random.default_rng(0).uniform(-0.5, 0.5, (30, 2))
 Y = np.array(["a", "b", "c"] * 10)

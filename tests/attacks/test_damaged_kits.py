@@ -9,6 +9,7 @@ import pytest
 from conformance import agree
 from federations import draft, make_data
 from restarting import Restarting
+from strategies import swept
 
 from fedhull.cli.engine import read_result
 from fedhull.engines.base import Options
@@ -27,7 +28,7 @@ from fedhull.kits.provision import make_kits
 from fedhull.kits.results import read_status, write_report
 
 NAMES = ["lab-a", "lab-b", "lab-c"]
-MUTATIONS, SECONDS = 200, 2.0
+MUTATIONS, SECONDS = swept(200), 2.0
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,10 @@ the isometry of a site by itself."""
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from parties import identity
+from strategies import examples
 
 from fedhull import make_tree
 from fedhull.disc.isometry import rotation, translation
@@ -263,7 +264,7 @@ def test_a_site_that_is_shown_other_centres_than_the_others_is_in_no_later_sum()
     assert isinstance(outcome, BelowThreshold) or first not in outcome.survivors
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 2**32), st.floats(0.0, 0.999999999), st.floats(0.0, FARTHEST))
 def test_moved_cells_never_exceed_what_the_field_holds(seed, reach, false):
     """Wherever cells are and wherever false centres are: a coordinate of a cell is at most cosh 8

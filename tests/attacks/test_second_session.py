@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from commands import fedhull
 from conformance import agree
-from federations import draft, make_data
+from federations import NO_BALLOT, TWO_OF_THREE, draft, make_data
 from restarting import Restarting
 
 from fedhull.errors import BelowThreshold, FedhullError, InvalidInput, NoConsent, OutOfTurn
@@ -34,7 +34,9 @@ def kits(tmp_path):
 
 
 def new_kits(folder, name="A test"):
-    return make_kits(draft(NAMES).replace("A test", name), folder).folder
+    # without the ballot, which has no part in who may upload and takes as long as all the rest
+    text = draft(NAMES, f"{TWO_OF_THREE}\n{NO_BALLOT}")
+    return make_kits(text.replace("A test", name), folder).folder
 
 
 def run_study(kits, data, again=False, run="run"):

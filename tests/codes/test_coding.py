@@ -3,8 +3,9 @@
 import galois
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import examples
 
 from fedhull.codes.coding import choose_coding
 from fedhull.codes.limbs import choose_limbs
@@ -41,7 +42,7 @@ def hulls_over(coding, most_labels, data):
 
 
 @given(st.sampled_from(PLANES), st.data())
-@settings(max_examples=100)
+@examples(100)
 def test_hulls_inverts_vector(coding, data):
     # at most six labels, so that no code is asked for more than it can do
     hulls = hulls_over(coding, 6, data)
@@ -52,7 +53,7 @@ def test_hulls_inverts_vector(coding, data):
 
 
 @given(st.sampled_from(CODINGS), st.integers(0, 3), st.integers(0, 9), st.data())
-@settings(max_examples=100)
+@examples(100)
 def test_hulls_survive_the_way_through_the_sum(coding, slack, spare, data):
     hulls = hulls_over(coding, 6, data)
     parts = [dict(list(hulls.items())[i::3]) for i in range(3)]
@@ -64,7 +65,7 @@ def test_hulls_survive_the_way_through_the_sum(coding, slack, spare, data):
 
 
 @given(st.sampled_from(CODINGS), st.data())
-@settings(max_examples=150)
+@examples(150)
 def test_damaged_sums_are_refused_whichever_plane_they_are_of(coding, data):
     hulls = hulls_over(coding, 6, data)
     most = sum(map(len, hulls.values()))
@@ -111,7 +112,7 @@ def test_a_coding_of_pairs_gives_every_corner_a_number_of_its_own():
 
 
 @given(st.sampled_from(PAIRS), st.data())
-@settings(max_examples=50)
+@examples(50)
 def test_the_sums_of_pairs_are_the_power_sums_of_their_numbers(coding, data):
     hulls = hulls_over(coding, 6, data)
     numbers = [coding.code(label, j) for label, bins in hulls.items() for j in bins]
@@ -137,7 +138,7 @@ def test_pairs_are_found_as_galois_finds_them():
 
 
 @given(st.integers(1, 3000), st.integers(1, 4000), st.booleans(), st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_cut_codes_join_to_their_sum(n_labels, code_bits, disjoint, data):
     limbs = choose_limbs(n_labels, code_bits, 10**6, disjoint)
     if disjoint:

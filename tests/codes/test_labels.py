@@ -5,8 +5,9 @@ from math import gcd
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import examples
 
 from fedhull import BinaryCode, BoseChowlaCode
 from fedhull.codes.coding import choose_coding
@@ -45,7 +46,7 @@ def test_bose_chowla_refuses_what_is_no_sum():
 
 
 @given(st.integers(2, 300), st.integers(2, 5), st.integers(0, 2**32))
-@settings(max_examples=40)
+@examples(40)
 def test_bose_chowla_decodes_random_sums(m, h, seed):
     code = BoseChowlaCode(m, h)
     rng = np.random.default_rng(seed)

@@ -3,9 +3,10 @@
 import galois
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracles import largest_prime_below
+from strategies import examples
 
 from fedhull.codes.field import Field, smallest_field
 from fedhull.codes.power_sums import power_sums, recover
@@ -49,7 +50,7 @@ def test_power_sums_are_what_they_are_called(drawn, count):
 
 
 @given(sparse_vectors(), st.integers(0, 5), st.integers(1, 6))
-@settings(max_examples=200)
+@examples(200)
 def test_recover_inverts_power_sums(drawn, slack, spare):
     field, n_bins, planes, (vector,) = drawn
     most = len(vector) + slack
@@ -78,7 +79,7 @@ def test_the_sum_of_sums_belongs_to_the_sum_of_vectors(drawn):
 
 
 @given(sparse_vectors(), st.data())
-@settings(max_examples=300)
+@examples(300)
 def test_damaged_sums_are_refused_never_decoded_to_something_else(drawn, data):
     field, n_bins, planes, (vector,) = drawn
     assume(field.q > 2**60)

@@ -2,7 +2,8 @@
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from strategies import examples
 
 from fedhull.codes.slots import SLOT_FIELD, SlotCoding
 from fedhull.errors import DecodingError
@@ -22,7 +23,7 @@ def added(a, b):
 
 
 @given(st.integers(1, 4), st.sampled_from([20, 1000, 2**40]), st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_what_sites_put_into_slots_of_their_own_is_what_their_sum_gives(width, space, data):
     coding = SlotCoding(space, width)
     ours = data.draw(slots(width, space))
@@ -33,7 +34,7 @@ def test_what_sites_put_into_slots_of_their_own_is_what_their_sum_gives(width, s
 
 
 @given(st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_damaged_sums_are_refused(data):
     coding = SlotCoding(2**40, 3)
     sums = coding.encode(data.draw(slots(3, 2**40)), MOST)

@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import curvatures, seeds
+from strategies import curvatures, examples, seeds
 
 import fedhull
 from fedhull.errors import InvalidInput
 
 
 @given(seeds, curvatures, st.sampled_from([0.0, 0.2, 0.8]), st.sampled_from([0.0, 0.01, 0.5]))
-@settings(max_examples=50)
+@examples(50)
 def test_two_classes_on_either_side_of_the_geodesic_with_margin(seed, curvature, mu, gamma):
     radius = 0.95 / np.sqrt(curvature)
     gamma = gamma / np.sqrt(curvature)

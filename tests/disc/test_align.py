@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from strategies import ball_point, ball_points, curvatures, seeds
+from strategies import ball_point, ball_points, curvatures, examples, seeds
 
 from fedhull.disc.align import align, align_by_class
 from fedhull.disc.isometry import Isometry, reflection, rotation, translation
@@ -132,7 +132,7 @@ def test_what_is_no_isometry_is_refused(make):
 
 
 @given(clouds(smallest=5, deepest=-3.0), st.booleans())
-@settings(max_examples=25)
+@examples(25)
 def test_alignment_recovers_an_isometry(drawn, reflects):
     k, points, f, rng = drawn
     f = random_isometry(rng, points.shape[1], k, 0.2, reflects)
@@ -144,7 +144,7 @@ def test_alignment_recovers_an_isometry(drawn, reflects):
 
 
 @given(clouds(smallest=1, deepest=-4.0), st.booleans(), st.floats(-3.0, 0.5))
-@settings(max_examples=10)
+@examples(10)
 def test_misfit_never_increases(drawn, reflect, log_noise):
     k, points, f, rng = drawn
     weights = rng.random(len(points)) + 0.01
@@ -227,7 +227,7 @@ def test_alignment_keeps_to_heavy_pairs():
 
 @pytest.mark.parametrize("reflects", [True, False])
 @given(seeds, curvatures)
-@settings(max_examples=20)
+@examples(20)
 def test_classes_align_whatever_their_order_and_names(reflects, seed, k):
     rng = np.random.default_rng(seed)
     points, labels = cloud(rng, 200, 2, k, 0.01), rng.integers(0, 4, 200)

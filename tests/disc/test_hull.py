@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from oracles import brute_force_hull
 from scipy.spatial import ConvexHull
-from strategies import adversarial_discs, curvatures, seeds
+from strategies import adversarial_discs, curvatures, examples, seeds
 
 import fedhull
 from fedhull.disc import hull as hull_module
@@ -15,7 +15,7 @@ from fedhull.errors import InvalidInput, OutsideDisc
 
 
 @given(adversarial_discs())
-@settings(max_examples=600)
+@examples(600)
 def test_fast_path_graham_and_exact_brute_force_agree(drawn):
     curvature, points = drawn
     truth = brute_force_hull(points, curvature)
@@ -24,7 +24,7 @@ def test_fast_path_graham_and_exact_brute_force_agree(drawn):
 
 
 @given(adversarial_discs(largest=80))
-@settings(max_examples=300)
+@examples(300)
 def test_sieve_drops_no_corner(drawn):
     curvature, points = drawn
     sieve = build_sieve(points[chain_hull(points[::2], curvature) * 2], curvature)
@@ -34,7 +34,7 @@ def test_sieve_drops_no_corner(drawn):
 
 
 @given(adversarial_discs(largest=400))
-@settings(max_examples=100)
+@examples(100)
 def test_sieve_and_scan_agree_with_the_scan_alone(drawn):
     curvature, points = drawn
     with pytest.MonkeyPatch.context() as patch:
@@ -55,7 +55,7 @@ def test_large_sets_match_graham_and_qhull(curvature):
 
 
 @given(seeds, curvatures)
-@settings(max_examples=30)
+@examples(30)
 def test_off_centre_and_elongated_sets_match_qhull(seed, curvature):
     rng = np.random.default_rng(seed)
     blob = rng.standard_normal((8000, 2)) * [0.05, 10.0 ** rng.uniform(-5, -1)]

@@ -3,10 +3,10 @@
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import reference_distance
-from strategies import ball_point, ball_points, curvatures, seeds
+from strategies import ball_point, ball_points, curvatures, examples, seeds
 
 import fedhull
 from fedhull.errors import InvalidInput, OutsideDisc
@@ -20,7 +20,7 @@ def assert_near(a, b, curvature, tolerance=CLOSE):
 
 
 @given(ball_points(2, deepest_gap=1e-12), st.floats(-16, 0))
-@settings(max_examples=300)
+@examples(300)
 def test_distance_matches_50_digit_reference(drawn, log_step):
     k, (x, y) = drawn
     # half the time y is a close neighbour of x, where cancellation bites

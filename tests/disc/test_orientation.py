@@ -1,10 +1,10 @@
 """The turn of three points is never wrong: the filter may abstain, the integers may not."""
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracles import klein_fractions, turn
-from strategies import adversarial_discs, curvatures
+from strategies import adversarial_discs, curvatures, examples
 
 from fedhull.disc.orientation import UNDECIDED, ExactDisc, turn_filtered, unit_scale
 
@@ -18,7 +18,7 @@ def both_answers(points, curvature):
 
 
 @given(adversarial_discs(largest=3))
-@settings(max_examples=500)
+@examples(500)
 def test_filter_abstains_or_agrees_with_exact_rationals(drawn):
     curvature, points = drawn
     assume(len(points) == 3)
@@ -29,7 +29,7 @@ def test_filter_abstains_or_agrees_with_exact_rationals(drawn):
 
 
 @given(st.lists(coordinates, min_size=6, max_size=6), curvatures)
-@settings(max_examples=500)
+@examples(500)
 def test_any_floats_are_decided_exactly(values, curvature):
     points = np.array(values).reshape(3, 2) / np.sqrt(curvature)
     filtered, exact = both_answers(points, curvature)

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import curvatures, seeds
+from strategies import curvatures, examples, seeds
 
 import fedhull
 from fedhull import EqualAreaQuantizer, Quantizer
@@ -36,7 +36,7 @@ def epsilon_quantizers(draw):
 
 
 @given(epsilon_quantizers(), seeds)
-@settings(max_examples=200)
+@examples(200)
 def test_definition_2_two_points_of_a_bin_are_within_epsilon(quantizer, seed):
     rng = np.random.default_rng(seed)
     x = fedhull.sample_uniform(400, quantizer.radius, quantizer.curvature, rng)
@@ -67,7 +67,7 @@ def test_opposite_corners_of_the_outermost_bin_are_within_epsilon(quantizer):
 
 
 @given(quantizers(), seeds)
-@settings(max_examples=200)
+@examples(200)
 def test_encode_inverts_decode(quantizer, seed):
     rng = np.random.default_rng(seed)
     bins = np.append(rng.integers(1, quantizer.n_bins + 1, 300), [1, quantizer.n_bins])

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import curvatures, seeds
+from strategies import curvatures, examples, seeds
 
 from fedhull.disc.isometry import reflection, rotation, translation
 from fedhull.disc.maps import distance, geodesic
@@ -35,7 +35,7 @@ def size(f):
 
 
 @given(seeds, PAIRS, st.floats(0.0, 1.0), st.floats(0.0, 0.8), curvatures)
-@settings(max_examples=40)
+@examples(40)
 def test_exact_pairs_are_recovered(seed, n, length, turn, curvature):
     x, f, y = pairs(seed, n, length, turn, curvature)
     found = align_shrunk(x, y, np.full(n, 1e-9) / curvature, curvature=curvature)
@@ -47,7 +47,7 @@ def test_exact_pairs_are_recovered(seed, n, length, turn, curvature):
 
 
 @given(seeds, PAIRS, st.floats(0.0, 2.0 * np.pi), st.floats(-4.0, 0.0))
-@settings(max_examples=40)
+@examples(40)
 def test_turning_both_sides_turns_the_isometry(seed, n, angle, deep):
     x, _, y = pairs(seed, n)
     q, v = rotation(angle), np.full(n, 10.0**deep)
@@ -59,7 +59,7 @@ def test_turning_both_sides_turns_the_isometry(seed, n, angle, deep):
 
 
 @given(seeds, PAIRS, st.floats(-4.0, 0.0))
-@settings(max_examples=40)
+@examples(40)
 def test_mirroring_both_sides_mirrors_the_isometry(seed, n, deep):
     x, _, y = pairs(seed, n)
     m, v = reflection(), np.full(n, 10.0**deep)
@@ -69,7 +69,7 @@ def test_mirroring_both_sides_mirrors_the_isometry(seed, n, deep):
 
 
 @given(seeds, PAIRS, st.floats(-4.0, 0.0))
-@settings(max_examples=40)
+@examples(40)
 def test_source_and_target_swapped_give_the_inverse(seed, n, deep):
     x, _, y = pairs(seed, n)
     v = np.full(n, 10.0**deep)
@@ -79,7 +79,7 @@ def test_source_and_target_swapped_give_the_inverse(seed, n, deep):
 
 
 @given(seeds, PAIRS, curvatures, st.floats(-4.0, 0.0))
-@settings(max_examples=40)
+@examples(40)
 def test_the_unit_of_length_does_not_matter(seed, n, curvature, deep):
     x, _, y = pairs(seed, n)
     v, root = np.full(n, 10.0**deep), np.sqrt(curvature)
@@ -90,7 +90,7 @@ def test_the_unit_of_length_does_not_matter(seed, n, curvature, deep):
 
 
 @given(seeds, PAIRS)
-@settings(max_examples=25)
+@examples(25)
 def test_the_less_certain_the_pairs_the_smaller_the_isometry(seed, n):
     x, _, y = pairs(seed, n)
     costs = []
@@ -102,7 +102,7 @@ def test_the_less_certain_the_pairs_the_smaller_the_isometry(seed, n):
 
 
 @given(seeds)
-@settings(max_examples=25)
+@examples(25)
 def test_one_pair_with_the_scatter_of_five_cells_hardly_moves(seed):
     x, _, far = pairs(seed, 1)
     y = geodesic(x, far, 0.3 / distance(x, far))

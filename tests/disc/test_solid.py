@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from strategies import curvatures, seeds
+from strategies import curvatures, examples, seeds
 
 import fedhull
 from fedhull.errors import InvalidInput
@@ -24,7 +24,7 @@ def corners_by_linear_programming(klein: np.ndarray) -> list[int]:
 
 
 @given(seeds, st.sampled_from([3, 4, 5]), curvatures)
-@settings(max_examples=25)
+@examples(25)
 def test_corners_match_linear_programming(seed, dimension, curvature):
     rng = np.random.default_rng(seed)
     points = rng.uniform(-1, 1, (25, dimension)) / np.sqrt(dimension * curvature) * 0.99

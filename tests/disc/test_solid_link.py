@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import curvatures, seeds
+from strategies import curvatures, examples, seeds
 
 from fedhull.disc.hull import minimal_hull
 from fedhull.disc.isometry import Isometry
@@ -25,7 +25,7 @@ def two_clouds(rng, dimension, curvature, n=8):
 
 
 @given(seeds, curvatures)
-@settings(max_examples=40)
+@examples(40)
 def test_in_the_plane_it_is_the_exact_one(seed, k):
     first, second = (
         side[minimal_hull(side, k)] for side in two_clouds(np.random.default_rng(seed), 2, k)
@@ -36,7 +36,7 @@ def test_in_the_plane_it_is_the_exact_one(seed, k):
 
 
 @given(seeds, curvatures, st.sampled_from([1, 3, 5, 9]))
-@settings(max_examples=40)
+@examples(40)
 def test_planes_across_its_ends_have_the_hulls_behind_them(seed, k, dimension):
     first, second = two_clouds(np.random.default_rng(seed), dimension, k)
     a, b = shortest_link(first, second, k)
@@ -48,7 +48,7 @@ def test_planes_across_its_ends_have_the_hulls_behind_them(seed, k, dimension):
 
 
 @given(seeds, st.sampled_from([2, 3, 5]))
-@settings(max_examples=20)
+@examples(20)
 def test_its_length_stays_under_isometries(seed, dimension):
     rng = np.random.default_rng(seed)
     hulls = two_clouds(rng, dimension, 1.0)
@@ -60,7 +60,7 @@ def test_its_length_stays_under_isometries(seed, dimension):
 
 
 @given(seeds)
-@settings(max_examples=20)
+@examples(20)
 def test_the_nearest_point_of_an_edge_is_that_of_a_dense_search(seed):
     rng = np.random.default_rng(seed)
     x, y, p = 0.9 * rng.uniform(-1, 1, (3, 3)) / np.sqrt(3)

@@ -4,16 +4,16 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import adversarial_discs
+from strategies import adversarial_discs, examples
 
 import fedhull
 from fedhull.errors import InvalidInput, OutsideDisc
 
 
 @given(adversarial_discs(largest=100), st.integers(1, 40))
-@settings(max_examples=200)
+@examples(200)
 def test_streamed_hull_is_the_hull_of_the_whole(drawn, size):
     curvature, points = drawn
     stream = fedhull.HullStream(curvature)

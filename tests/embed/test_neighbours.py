@@ -6,12 +6,13 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 from sklearn.metrics import pairwise_distances
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
+from strategies import examples
 
 from fedhull.data.raw import lung
 from fedhull.disc.maps import distance, pairwise_distance
@@ -73,7 +74,7 @@ def test_groups_hold_every_cell_once_and_none_is_small(n, smallest, seed):
 # Layout
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(seed=st.integers(0, 10_000))
 def test_the_gradient_is_that_of_the_divergence(seed):
     rng = np.random.default_rng(seed)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA
+from strategies import examples
 
 from fedhull.embed.cells import Cells
 from fedhull.embed.correction import FEWEST_TO_CORRECT, corrected
@@ -44,7 +45,7 @@ def test_counts_far_from_the_mean_are_clipped():
     assert standard.standardised(Cells(x, list("abc"))).max() <= 10.0
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(seed=st.integers(0, 1000), how=st.sampled_from(["centre", "scale"]))
 def test_what_a_site_adds_to_all_its_cells_makes_no_difference_after_a_correction(seed, how):
     rng = np.random.default_rng(seed)
@@ -67,7 +68,7 @@ def test_too_few_cells_cannot_be_corrected_and_unknown_corrections_are_refused()
     assert corrected(np.ones((3, 2)), axes, "none").tolist() == np.ones((3, 2)).tolist()
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(seed=st.integers(0, 1000))
 def test_products_of_what_cells_express_give_those_of_scaled_cells_whatever_the_scaling(seed):
     cells, rng = make_cells(seed=seed), np.random.default_rng(seed)

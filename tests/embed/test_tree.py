@@ -6,9 +6,9 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import curvatures, seeds
+from strategies import curvatures, examples, seeds
 
 from fedhull.disc.maps import distance, pairwise_distance
 from fedhull.embed.edges import read_edges, rooted
@@ -39,7 +39,7 @@ def tree_distances(edges, nodes):
 
 
 @given(trees(), spreads, curvatures)
-@settings(max_examples=50)
+@examples(50)
 def test_children_lie_exactly_one_edge_from_their_parent(drawn, spread, k):
     edges, root = drawn
     made = embed_tree(edges, root, curvature=k, spread=spread)
@@ -51,7 +51,7 @@ def test_children_lie_exactly_one_edge_from_their_parent(drawn, spread, k):
 
 
 @given(trees(), spreads)
-@settings(max_examples=50)
+@examples(50)
 def test_distortion_is_that_of_all_pairs_and_at_least_one(drawn, spread):
     edges, root = drawn
     made = embed_tree(edges, root, spread=spread)
@@ -65,7 +65,7 @@ def test_distortion_is_that_of_all_pairs_and_at_least_one(drawn, spread):
 
 
 @given(trees(largest=12), spreads)
-@settings(max_examples=50)
+@examples(50)
 def test_distortion_decreases_with_edge_length(drawn, spread):
     edges, root = drawn
     longest = embed_tree(edges, root).longest_edge
@@ -89,7 +89,7 @@ def test_long_edges_make_distances_those_of_the_tree():
 
 
 @given(trees(), curvatures)
-@settings(max_examples=25)
+@examples(25)
 def test_curvature_only_scales(drawn, k):
     edges, root = drawn
     one, other = embed_tree(edges, root), embed_tree(edges, root, curvature=k)

@@ -2,6 +2,7 @@
 the coordinator that has a sum."""
 
 import json
+import shutil
 
 import pytest
 from commands import fedhull
@@ -34,13 +35,49 @@ class Dying(Restarting):
         return replies, failures | dict.fromkeys(messages.keys() - reached.keys(), "vanished")
 
 
-@pytest.fixture
-def kits(tmp_path):
-    kits = make_kits(draft(NAMES), tmp_path / "kits").folder
-    data = make_data(tmp_path, NAMES)
+def made_kits(folder):
+    kits = make_kits(draft(NAMES), folder / "kits").folder
+    data = make_data(folder, NAMES)
     for name in NAMES:
         agree(kits, name, data)
     return kits
+
+
+@pytest.fixture
+def kits(tmp_path):
+    return made_kits(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def after(tmp_path_factory):
+    """The kits after a session, in which lab-d was killed at this step if one is named: for copies,
+    since every session takes a while."""
+    made = {}
+
+    def kits_after(fatal=None):
+        if fatal not in made:
+            folder = tmp_path_factory.mktemp("session")
+            with pytest.MonkeyPatch.context() as here:
+                here.setenv("XDG_STATE_HOME", str(folder / "state"))
+                kits = made_kits(folder)
+                run(kits, Dying(kits, NAMES, fatal) if fatal else None)
+            made[fatal] = kits
+        return made[fatal]
+
+    return kits_after
+
+
+@pytest.fixture
+def died(after, tmp_path):
+    """Kits of a session in which lab-d was killed after its upload."""
+    return shutil.copytree(after("confirm"), tmp_path / "died" / "kits")
+
+
+@pytest.fixture
+def results(after, tmp_path):
+    """The coordinator's folder of a session with all sites."""
+    kits = shutil.copytree(after(), tmp_path / "kits")
+    return kits / "server" / "results" / "run"
 
 
 def run(kits, engine=None):
@@ -77,11 +114,11 @@ def test_a_site_that_was_killed_after_its_upload_gets_its_model_later(kits, tmp_
     assert not any(path.exists() for path in kept.values())
 
 
-def test_nothing_is_sent_for_a_late_result_and_what_came_is_noted(kits):
-    published = run(kits, Dying(kits, NAMES)) / "publication.bin"
-    log = kits / "lab-d" / "results" / "run" / "audit.jsonl"
+def test_nothing_is_sent_for_a_late_result_and_what_came_is_noted(died):
+    published = died / "server" / "results" / "run" / "publication.bin"
+    log = died / "lab-d" / "results" / "run" / "audit.jsonl"
     before = log.read_text().splitlines()
-    fetch(kits, "--publication", published)
+    fetch(died, "--publication", published)
     (line,) = log.read_text().splitlines()[len(before) :]
     assert (json.loads(line)["direction"], json.loads(line)["step"]) == ("received", "publish")
 
@@ -93,21 +130,20 @@ def test_without_an_upload_there_is_nothing_to_fetch(kits):
     assert "none has uploaded" in done.stderr
 
 
-def test_a_publication_that_is_none_is_refused_and_the_right_one_still_serves(kits, tmp_path):
-    published = run(kits, Dying(kits, NAMES)) / "publication.bin"
+def test_a_publication_that_is_none_is_refused_and_the_right_one_still_serves(died, tmp_path):
+    published = died / "server" / "results" / "run" / "publication.bin"
     whole = published.read_bytes()
     for content in (b"", whole[:-1], whole[:-1] + bytes([whole[-1] ^ 1])):
         (tmp_path / "bad").write_bytes(content)
-        done = fetch(kits, "--publication", tmp_path / "bad")
+        done = fetch(died, "--publication", tmp_path / "bad")
         assert done.returncode == 2
         assert "Traceback" not in done.stderr
-    assert fetch(kits, "--publication", tmp_path / "none").returncode == 2
-    assert fetch(kits, "--publication", published).returncode == 0
+    assert fetch(died, "--publication", tmp_path / "none").returncode == 2
+    assert fetch(died, "--publication", published).returncode == 0
 
 
-def test_an_engine_that_cannot_fetch_says_what_to_ask_for(kits):
-    run(kits, Dying(kits, NAMES))
-    done = fedhull("client", kits / "lab-d", "--engine", "flower", "--fetch")
+def test_an_engine_that_cannot_fetch_says_what_to_ask_for(died):
+    done = fedhull("client", died / "lab-d", "--engine", "flower", "--fetch")
     assert done.returncode == 2
     assert "publication.bin" in done.stderr or "extra" in done.stderr
 
@@ -116,28 +152,27 @@ def hand_out(kits, *words):
     return fedhull("server", kits / "server", "--engine", "files", "--publish", *words)
 
 
-def test_a_coordinator_hands_out_complete_runs_only(kits):
+def test_a_coordinator_hands_out_complete_runs_only(kits, died):
     assert "nothing can be handed out" in hand_out(kits).stderr
-    results = run(kits, Dying(kits, NAMES))
-    assert published_run(Kit.open(kits / "server")) == results
-    done = hand_out(kits, "--run", "other")
+    results = died / "server" / "results" / "run"
+    assert published_run(Kit.open(died / "server")) == results
+    done = hand_out(died, "--run", "other")
     assert done.returncode == 2
     assert "got 'other'; there is run" in done.stderr
     (results / "status.json").write_text('{"error": "BadShares", "sentence": ""}')
-    assert "nothing can be handed out" in hand_out(kits).stderr
+    assert "nothing can be handed out" in hand_out(died).stderr
 
 
-def test_the_newest_run_is_handed_out_unless_another_is_named(kits):
-    run(kits)
-    fedhull("learn", kits / "server" / "results" / "run")
-    server = Kit.open(kits / "server")
+def test_the_newest_run_is_handed_out_unless_another_is_named(results):
+    fedhull("learn", results)
+    server = Kit.open(results.parents[1])
     assert published_run(server).name == "run-learned-1"
     assert published_run(server, "run").name == "run"
 
 
-def test_an_engine_that_cannot_hand_out_says_what_to_send(kits):
-    results = run(kits, Dying(kits, NAMES))
-    done = hand_out(kits)
+def test_an_engine_that_cannot_hand_out_says_what_to_send(died):
+    results = died / "server" / "results" / "run"
+    done = hand_out(died)
     assert done.returncode == 2
     assert str(results / "publication.bin") in done.stderr
 
@@ -169,13 +204,11 @@ def test_a_site_of_an_encoder_study_gets_the_encoder_later(tmp_path):
 # A coordinator that has a sum
 
 
-def test_the_sum_is_kept_for_its_owner_only(kits):
-    results = run(kits)
+def test_the_sum_is_kept_for_its_owner_only(results):
     assert (results / "sum.bin").stat().st_mode & 0o077 == 0
 
 
-def test_learning_again_with_the_same_settings_gives_the_same_model(kits, tmp_path):
-    results = run(kits)
+def test_learning_again_with_the_same_settings_gives_the_same_model(results):
     done = fedhull("learn", results, "--json")
     assert done.returncode == 0, done.stderr
     made = results.with_name("run-learned-1")
@@ -185,8 +218,7 @@ def test_learning_again_with_the_same_settings_gives_the_same_model(kits, tmp_pa
     assert (made / "result.json").exists()
 
 
-def test_learning_again_with_other_settings_gives_another_model(kits, tmp_path):
-    results = run(kits)
+def test_learning_again_with_other_settings_gives_another_model(results, tmp_path):
     out = tmp_path / "other"
     done = fedhull("learn", results, "--method", "poincare-svm", "--strength", "0.5", "--out", out)
     assert done.returncode == 0, done.stderr
@@ -204,16 +236,14 @@ def test_learning_again_with_other_settings_gives_another_model(kits, tmp_path):
         (["--classes", "2"], "classes"),
     ],
 )
-def test_settings_that_are_none_are_refused_and_leave_no_folder(kits, words, sentence):
-    results = run(kits)
+def test_settings_that_are_none_are_refused_and_leave_no_folder(results, words, sentence):
     done = fedhull("learn", results, *words)
     assert done.returncode == 2
     assert sentence in done.stderr
     assert not results.with_name("run-learned-1").exists()
 
 
-def test_a_folder_without_a_sum_or_with_something_in_it_is_refused(kits, tmp_path):
-    results = run(kits)
+def test_a_folder_without_a_sum_or_with_something_in_it_is_refused(results, tmp_path):
     assert "does not exist" in fedhull("learn", tmp_path).stderr
     assert "not empty" in fedhull("learn", results, "--out", tmp_path).stderr
     (results / "sum.bin").write_bytes(b"\xff" * 40)

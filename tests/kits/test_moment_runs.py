@@ -43,6 +43,17 @@ def agreed_kits(tmp_path, data):
     return made_kits(tmp_path, data, AGREED)
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Kits of a study that ran to its end, for tests that only look at them."""
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as here:
+        here.setenv("XDG_STATE_HOME", str(folder / "state"))
+        kits = made_kits(folder, make_data(folder, NAMES))
+        run(kits)
+    return kits
+
+
 def made_kits(folder, data, extra="", study=MOMENTS):
     kits = make_kits(draft(NAMES, f"{study}\n{extra}"), folder / "kits").folder
     for name in NAMES:
@@ -237,12 +248,11 @@ def test_learning_again_gives_the_same_model_and_a_publication_for_sites(kind, r
     [["--method", "lorentz"], ["--method", "magic"], ["--grouping", "matching"],
      ["--strength", "0.5"], ["--classes", "6"]],
 )  # fmt: skip
-def test_what_cannot_be_chosen_again_is_refused_in_a_sentence(kits, words):
-    run(kits)
-    done = fedhull("learn", results(kits), *words)
+def test_what_cannot_be_chosen_again_is_refused_in_a_sentence(finished, words):
+    done = fedhull("learn", results(finished), *words)
     assert done.returncode == 2
     assert f"{words[0]} cannot be chosen again" in done.stderr
-    assert not results(kits).with_name("run-learned-1").exists()
+    assert not results(finished).with_name("run-learned-1").exists()
 
 
 def test_if_learning_fails_the_totals_are_kept_and_no_setting_is_suggested(kits, monkeypatch):
@@ -272,9 +282,9 @@ def test_nothing_is_kept_of_a_first_sum_that_could_not_be_matched(kits, monkeypa
     assert not (results(kits) / "sum.bin").exists()
 
 
-def test_doubtful_matches_are_named_at_the_end(kits):
-    run(kits)
-    task, ours, sites = Kit.open(kits / "server").task, result(kits), result(kits, "lab-a")
+def test_doubtful_matches_are_named_at_the_end(finished):
+    task = Kit.open(finished / "server").task
+    ours, sites = result(finished), result(finished, "lab-a")
     assert "Careful" not in task.summarize(ours) + task.summarize(sites)
     ours["matches"][2]["doubtful"] = 1
     sites["matches"][2]["doubtful"] = True

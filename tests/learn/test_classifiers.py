@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from strategies import seeds
+from strategies import examples, seeds
 
 import fedhull
 from fedhull import HardMarginGeodesic, LorentzClassifier, PoincareSVC
@@ -76,7 +76,7 @@ def test_separable_classes_are_learned_and_probabilities_are_probabilities(model
 
 
 @given(seeds, st.booleans(), st.sampled_from([1.0, 0.3]))
-@settings(max_examples=30)
+@examples(30)
 def test_lorentz_boundary_is_where_two_classes_are_equally_likely(seed, intercept, curvature):
     x, y = three_classes(seed, 60)
     x = x / np.sqrt(curvature)

@@ -5,9 +5,9 @@ from functools import partial
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import seeds
+from strategies import examples, seeds
 
 import fedhull
 from fedhull.disc.link import hull_distance
@@ -23,7 +23,7 @@ def study(seed, spread=0.5):
 
 
 @given(seeds)
-@settings(max_examples=40)
+@examples(40)
 def test_matching_never_puts_two_hulls_of_a_client_together(seed):
     hulls, owners, truth = study(seed, spread=1.5)
     groups = group_hulls(hulls, owners, len(set(truth)))

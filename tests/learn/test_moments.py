@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from strategies import seeds
+from strategies import examples, seeds
 
 import fedhull
 from fedhull import HorocycleFeatures, MomentClassifier
@@ -42,7 +42,7 @@ def same(a, b):
 
 
 @given(seeds, st.integers(1, 6))
-@settings(max_examples=30)
+@examples(30)
 def test_moments_of_parts_add_up_exactly_to_those_of_the_whole(seed, parts):
     x, y = cells(seed)
     part = np.random.default_rng(seed).integers(0, parts, len(y))
@@ -54,7 +54,7 @@ def test_moments_of_parts_add_up_exactly_to_those_of_the_whole(seed, parts):
 
 
 @given(seeds, st.integers(2, 8))
-@settings(max_examples=20)
+@examples(20)
 def test_the_model_of_summed_moments_is_that_of_pooled_cells_bit_for_bit(seed, sites):
     x, y = cells(seed)
     owner = np.random.default_rng(seed).integers(0, sites, len(y))

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import seeds
+from strategies import examples, seeds
 
 import fedhull
 from fedhull.disc.isometry import rotation, translation
@@ -68,7 +68,7 @@ def test_isometries_bring_slots_of_a_class_together():
 
 
 @given(seeds, st.integers(1, 8))
-@settings(max_examples=4, deadline=None)
+@examples(4)
 def test_two_slots_of_a_site_are_never_of_one_class(seed, n):
     rng = np.random.default_rng(seed)
     places = [class_place(rng.uniform(-0.6, 0.6, (6, 2))) for _ in range(n)]
@@ -95,7 +95,7 @@ def test_where_an_isometry_explains_two_matches_neither_is_certain():
 
 
 @given(seeds, st.floats(0.0, 0.5), st.floats(-0.3, 0.3))
-@settings(max_examples=5, deadline=None)
+@examples(5)
 def test_registration_undoes_an_isometry(seed, length, turn):
     rng = np.random.default_rng(seed)
     z = fedhull.exp_map(np.zeros(2), rng.normal(size=(6, 2)))

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import curvatures, seeds
+from strategies import curvatures, examples, seeds
 
 import fedhull
 from fedhull.disc.isometry import rotation, translation
@@ -38,7 +38,7 @@ def test_the_unit_of_length_does_not_matter(seed, curvature):
 
 
 @given(seeds)
-@settings(max_examples=20)
+@examples(20)
 def test_cells_far_off_hardly_move_a_place(seed):
     x = cells(seed, 60)
     centre, far = (slot_places([class_place(c)]).centres[0] for c in (x, np.vstack((x, x[:1]))))
@@ -50,7 +50,7 @@ def test_cells_far_off_hardly_move_a_place(seed):
 
 
 @given(seeds)
-@settings(max_examples=20)
+@examples(20)
 def test_the_sketch_of_a_place_is_that_of_normal_cells_there(seed):
     x = cells(seed, 20_000)
     sketch = slot_means([class_sketch(x, seed=3)], [len(x)])

@@ -1,9 +1,9 @@
 """What a site makes of published centres: it moves fully, hardly, or not at all, as data say."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import seeds
+from strategies import examples, seeds
 
 import fedhull
 from fedhull.disc.isometry import rotation, translation
@@ -33,7 +33,7 @@ def published(seed, per_class, mine=None, classes=10):
 
 
 @given(seeds)
-@settings(max_examples=10)
+@examples(10)
 def test_ten_classes_of_a_hundred_cells_move_fully(seed):
     x, y = cells([seed, 1], 100)
     moved = SHIFT.apply(x)
@@ -44,7 +44,7 @@ def test_ten_classes_of_a_hundred_cells_move_fully(seed):
 
 
 @given(seeds)
-@settings(max_examples=10)
+@examples(10)
 def test_five_cells_of_one_class_hardly_move(seed):
     x, _ = cells([seed, 1], 5)
     x, y = SHIFT.apply(x[:5]), np.zeros(5, dtype=int)
@@ -53,7 +53,7 @@ def test_five_cells_of_one_class_hardly_move(seed):
 
 
 @given(seeds)
-@settings(max_examples=10)
+@examples(10)
 def test_one_class_hardly_moves_however_many_cells_it_has(seed):
     x, y = cells([seed, 1], 1000, classes=1)
     x = SHIFT.apply(x)
@@ -62,7 +62,7 @@ def test_one_class_hardly_moves_however_many_cells_it_has(seed):
 
 
 @given(seeds, st.sampled_from([5, 20, 200]))
-@settings(max_examples=20)
+@examples(20)
 def test_a_site_measured_as_the_others_are_stays(seed, per_class):
     x, y = cells([seed, 1], per_class)
     total = published([seed, 2], 500, class_centres(x, y, 10))
@@ -82,7 +82,7 @@ def test_a_class_that_nobody_else_holds_is_no_evidence():
 
 
 @given(seeds)
-@settings(max_examples=8)
+@examples(8)
 def test_rounds_bring_sites_together(seed):
     rng = np.random.default_rng(seed)
     data = [cells([seed, s], 60) for s in range(4)]
@@ -106,7 +106,7 @@ def test_rounds_bring_sites_together(seed):
 
 
 @given(seeds, st.sampled_from([0.25, 2.0]))
-@settings(max_examples=10)
+@examples(10)
 def test_the_unit_of_length_does_not_matter(seed, curvature):
     x, y = cells([seed, 1], 30)
     moved, root = SHIFT.apply(x), np.sqrt(curvature)

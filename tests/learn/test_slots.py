@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import seeds
+from strategies import examples, seeds
 
 import fedhull
 from fedhull.data.datasets import load_dataset
@@ -39,7 +39,7 @@ def random_slots(seed, n):
 
 
 @given(seeds, st.integers(1, 25), st.booleans())
-@settings(max_examples=60)
+@examples(60)
 def test_two_slots_of_a_site_are_never_of_one_class_and_no_class_is_empty(seed, n, known):
     means, counts, owners = random_slots(seed, n)
     largest = int(np.bincount(owners).max())
@@ -52,7 +52,7 @@ def test_two_slots_of_a_site_are_never_of_one_class_and_no_class_is_empty(seed, 
 
 
 @given(seeds)
-@settings(max_examples=15)
+@examples(15)
 def test_the_order_of_slots_and_the_names_of_sites_do_not_matter(seed):
     means, counts, owners, truth = study(seed, sites=5)
     rng = np.random.default_rng(seed)
@@ -129,6 +129,7 @@ def test_a_slot_between_two_classes_is_doubtful_and_the_others_are_not():
     assert found.doubtful.tolist() == [False] * len(truth) + [True]
 
 
+@pytest.mark.slow
 def test_a_thousand_sites_with_ten_classes_are_matched():
     rng = np.random.default_rng(0)
     angle = 2 * np.pi * rng.random((10, 4))

@@ -1,10 +1,11 @@
 """What sites answer to what they are shown: the server learns the sum of all, or nothing."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from parties import make_parties
 from scipy import stats
+from strategies import examples
 
 from fedhull.errors import OutOfTurn
 from fedhull.protocol import messages as m
@@ -34,7 +35,7 @@ def counted(server, replies):
 
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=3, max_size=5))
-@settings(max_examples=15)
+@examples(15)
 def test_the_server_learns_the_sum_of_the_counts(counts):
     counts = [(min(pair), max(pair)) for pair in counts]
     server, clients = shown(len(counts))
@@ -128,6 +129,7 @@ def test_a_proposal_is_judged_once_and_its_answers_cannot_be_added_to_those_of_t
         assert counted(server, answers | {name: judged[name]}) == (None, None)
 
 
+@pytest.mark.slow
 def test_answers_look_uniform():
     values = []
     for _ in range(150):

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from parties import (
     expected_hulls,
@@ -18,6 +18,7 @@ from parties import (
     make_study,
     random_hulls,
 )
+from strategies import examples
 
 from fedhull.errors import (
     BadIdentity,
@@ -102,7 +103,7 @@ def test_a_damaged_message_to_a_client_is_refused_by_it(step, damage):
 
 
 @given(st.sampled_from(STEPS), st.booleans(), st.integers(0, 10**6))
-@settings(max_examples=150)
+@examples(150)
 def test_any_flipped_bit_gives_the_survivors_sum_or_a_named_error(step, upwards, place):
     change = only(step, "site-c", lambda raw: flip(raw, place))
     with suppress(FedhullError):

@@ -4,9 +4,10 @@ from contextlib import suppress
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from parties import make_parties, make_study
+from strategies import examples
 
 from fedhull.errors import BadMessage, FedhullError, InvalidInput
 from fedhull.protocol import messages as m
@@ -61,7 +62,7 @@ noise = st.one_of(
 
 
 @given(noise)
-@settings(max_examples=1500)
+@examples(1500)
 def test_no_decoder_fails_in_any_other_way(raw):
     for decode in (
         lambda: m.decode_to_client(raw, STUDY),
@@ -73,7 +74,7 @@ def test_no_decoder_fails_in_any_other_way(raw):
 
 
 @given(noise)
-@settings(max_examples=300)
+@examples(300)
 def test_a_client_survives_any_message(raw):
     _, _, clients, _ = make_parties(3)
     client = clients["site-a"]
@@ -86,7 +87,7 @@ def test_a_client_survives_any_message(raw):
 @given(st.text() | st.sampled_from(STUDY.to_toml().splitlines()).map(
     lambda line: STUDY.to_toml().replace(line, line[::-1])
 ))  # fmt: skip
-@settings(max_examples=300)
+@examples(300)
 def test_any_text_is_a_study_or_a_named_error(text):
     with suppress(InvalidInput):
         Study.from_toml(text)

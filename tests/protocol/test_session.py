@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from parties import (
     contribution,
@@ -19,6 +19,7 @@ from parties import (
     random_hulls,
 )
 from scipy import stats
+from strategies import examples
 
 from fedhull.codes.slots import SLOT_FIELD
 from fedhull.errors import (
@@ -45,7 +46,7 @@ STEPS = ["advertise", "share", "announce", "upload", "confirm", "unmask"]
     code=st.sampled_from(["auto", "binary", "bose-chowla:12"]),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_the_server_decodes_exactly_the_clients_hulls(n, classes, epsilon, code, seed):
     server, engine, clients, hulls = make_parties(
         n, seed=seed, classes=classes, epsilon=epsilon, code=code
@@ -63,7 +64,7 @@ def test_the_server_decodes_exactly_the_clients_hulls(n, classes, epsilon, code,
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("n", [3, 4, 6])
+@pytest.mark.parametrize("n", [3, 4, pytest.param(6, marks=pytest.mark.slow)])
 def test_any_subset_up_to_the_threshold_may_vanish_at_any_step(n, step):
     threshold = make_study(n).threshold
     names = sorted(make_study(n).clients)
@@ -208,6 +209,7 @@ def test_an_upload_looks_uniform_when_all_others_but_one_collude_with_the_server
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", ["pairs", "binary"])
 def test_which_client_holds_which_labels_is_independent_of_who_it_is(code):
     # site-a's hull is {1}, the others' are {2}, {3}: under which label {1} arrives is all that the

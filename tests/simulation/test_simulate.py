@@ -4,6 +4,7 @@ import inspect
 import json
 import os
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -26,6 +27,12 @@ def run(**options):
     return fedhull.simulate(TREE.x, TREE.y, **{"clients": 4, "epsilon": 0.1, **options})
 
 
+@cache
+def shared(**options):
+    """A result that several tests look at: nobody can change it."""
+    return run(**options)
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -42,15 +49,14 @@ def run(**options):
     ids=str,
 )
 def test_the_server_decodes_exactly_what_was_sent(options):
-    result = run(**options)
-    numbers = result.to_json()
+    numbers = shared(**options).to_json()
     assert numbers["decoded_exactly"] is True
     assert numbers["accuracy"]["FL"]["mean"] > 60
     json.dumps(numbers)
 
 
 def test_switched_labels_change_nothing():
-    plain, switched = (run(switch_labels=s, trials=3).accuracy["FL"] for s in (False, True))
+    plain, switched = (run(switch_labels=s, trials=2).accuracy["FL"] for s in (False, True))
     assert plain == switched
 
 
@@ -67,7 +73,7 @@ def test_one_of_three_sites_may_drop_out_of_a_simulation():
 
 
 def test_dropped_sites_are_missing_from_the_sum():
-    result = run(drop="1@upload")
+    result = shared(drop="1@upload")
     trial = result.trials[0]
     assert len(trial.survivors) == 3
     assert result.to_json()["dropped"] == 1
@@ -77,7 +83,7 @@ def test_dropped_sites_are_missing_from_the_sum():
 
 
 def test_baselines_are_all_there():
-    accuracy = run(baselines=True).accuracy
+    accuracy = shared(baselines=True).accuracy
     papers = {"CP", "CE", "FLP", "FLE", "CH-CP", "CH-CE"}
     assert set(accuracy) == {"FL", "FL-hulls", "FL-moments", "C", "alone", "majority"} | papers
     assert accuracy["FL"] == accuracy["FL-hulls"]
@@ -85,7 +91,7 @@ def test_baselines_are_all_there():
 
 
 def test_only_the_baselines_asked_for_are_fitted_and_they_score_the_same():
-    everything, some = (run(baselines=asked) for asked in (True, ("alone", "C")))
+    everything, some = (shared(baselines=asked) for asked in (True, ("alone", "C")))
     assert set(some.accuracy) == {"FL", "C", "alone"}
     assert all(some.accuracy[name] == everything.accuracy[name] for name in some.accuracy)
 
@@ -97,7 +103,7 @@ def test_baselines_that_do_not_exist_are_refused_by_name(asked):
 
 
 def test_where_sites_differ_a_federation_beats_its_sites_alone():
-    accuracy = run(baselines=True, partition="dirichlet:0.3", clients=6, seed=2).accuracy
+    accuracy = run(baselines=("alone",), partition="dirichlet:0.3", clients=6, seed=2).accuracy
     assert accuracy["alone"]["mean"] < accuracy["FL"]["mean"] - 3
 
 
@@ -156,7 +162,7 @@ def test_every_client_gets_the_model_and_can_name_its_classes():
 
 
 def test_bytes_are_those_that_were_predicted():
-    trial = run().trials[0]
+    trial = shared().trials[0]
     study = trial.session.study
     announced = sum(
         -(-sum(map(len, site.holdings.hulls)) // 8) * 8 for site in trial.session.sites.values()
@@ -198,7 +204,17 @@ def test_many_tight_classes_at_many_sites_that_fall_into_few_bins_decode_exactly
 
 def test_progress_is_reported():
     heard = []
-    run(trials=2, baselines=True, tradeoff=True, report=heard.append)
+    fedhull.simulate(
+        TREE.x[:300],
+        TREE.y[:300],
+        clients=3,
+        epsilon=0.5,
+        radius=0.999,
+        trials=2,
+        baselines=("majority",),
+        tradeoff=True,
+        report=heard.append,
+    )
     stages = ["hulls", "protocol", "scoring", "baselines"]
     assert [progress.step for progress in heard] == [
         *(f"trial 1: {stage}" for stage in (*stages, "trade-off")),
@@ -248,7 +264,7 @@ def test_a_setting_that_does_not_exist_is_refused_with_the_nearest_one():
 
 
 def test_results_show_themselves_in_one_line():
-    result = run()
+    result = shared()
     trial = result.trials[0]
     for thing in (result, trial, trial.session, trial.session.outcome,
                   trial.session.outcome.learned, trial.session.sites["site-0001"],

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from parties import identity
+from strategies import examples
 
 from fedhull.codes.mean import MEAN_FIELD, to_fixed
 from fedhull.errors import BadMessage, BelowThreshold, InvalidInput, OutOfTurn, ProtocolError
@@ -56,7 +57,7 @@ def run(server, engine):
     return server.aggregate
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.data())
 def test_the_sum_is_exact_for_any_sites_and_dropouts(data):
     n = data.draw(st.integers(3, 6))

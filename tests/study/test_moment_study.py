@@ -3,9 +3,9 @@
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import seeds
+from strategies import examples, seeds
 
 from fedhull import MomentClassifier
 from fedhull.data.tree import make_tree
@@ -50,7 +50,7 @@ def dealt(seed, n, sites):
 
 
 @given(seeds, st.integers(3, 6), st.sampled_from([None, "share", "upload", "unmask"]))
-@settings(max_examples=15)
+@examples(15)
 def test_with_agreed_names_the_model_is_that_of_the_pooled_cells_whoever_drops_out(
     seed, sites, step
 ):
@@ -112,7 +112,7 @@ def test_a_class_with_too_few_cells_over_all_sites_leaves_nothing_at_all():
 
 
 @given(seeds, st.integers(3, 5))
-@settings(max_examples=10)
+@examples(10)
 def test_whatever_is_opened_is_fewer_numbers_than_the_cells_behind_it_have_coordinates(seed, sites):
     x, y = cells(seed % 5, n=200 + seed % 300)
     outcome = run(moment_study(sites), x, y, dealt(seed, len(y), sites)).outcome

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from conformance import in_memory
 from frames import GENES, frame_draft, make_cells, make_frame_kits
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
+from strategies import examples
 
 from fedhull import federated_encoder
 from fedhull.embed.cells import Cells, Preparation
@@ -53,7 +54,7 @@ def dealt(n, sites, seed):
 # The law: from sums the same comes as from all cells in one place.
 
 
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(seed=st.integers(0, 10_000), sites=st.integers(2, 6))
 def test_genes_scaling_and_axes_are_the_pooled_embedders_however_cells_are_dealt_out(seed, sites):
     parts = dealt(400, sites, seed)

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedhull.disc.centroid import centroid
-from fedhull.disc.isometry import Isometry, translation
-from fedhull.disc.maps import exp_map, log_map
+from fedhull.disc.isometry import Isometry
 from fedhull.disc.points import as_point_rows, check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.learn.centres import FARTHEST, clipped
@@ -37,6 +36,8 @@ _STEP = 1 << 14
 _LEAST_SCATTER = 1e-3
 # What a normal distribution looks like to five points on each axis.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
+_GRID = np.stack(np.meshgrid(_NODES, _NODES), axis=-1).reshape(-1, 2)
+_GRID_WEIGHTS = np.outer(_WEIGHTS, _WEIGHTS).ravel() / _WEIGHTS.sum() ** 2
 
 
 class Places(NamedTuple):
@@ -68,16 +69,14 @@ class Places(NamedTuple):
     def mean_features(self, drawn: Horocycles) -> np.ndarray:
         """The mean features (n, D) of normally distributed cells at these places."""
         roots = np.linalg.cholesky(self.scatter)
-        grid = np.stack(np.meshgrid(_NODES, _NODES), axis=-1).reshape(-1, 2)
-        weights = np.outer(_WEIGHTS, _WEIGHTS).ravel() / _WEIGHTS.sum() ** 2
-        away = np.einsum("nab,gb->nga", roots, grid)
+        away = np.einsum("nab,gb->nga", roots, _GRID)
         length = np.maximum(np.hypot.reduce(away, axis=-1), 1e-300)
         flat = np.tanh(length / 2.0) * (away[..., 0] + 1j * away[..., 1]) / length
         c = self.centres[:, None]
         cells = (c + flat) / (1.0 + np.conj(c) * flat)
         points = clipped(np.column_stack((cells.real.ravel(), cells.imag.ravel())))
         features = horocycle_features(points, drawn, 1.0)
-        return np.einsum("g,ngm->nm", weights, features.reshape(*cells.shape, -1))
+        return np.einsum("g,ngm->nm", _GRID_WEIGHTS, features.reshape(*cells.shape, -1))
 
 
 def class_place(points: ArrayLike, curvature: float = 1.0) -> np.ndarray:
@@ -90,23 +89,26 @@ def class_place(points: ArrayLike, curvature: float = 1.0) -> np.ndarray:
     x = as_point_rows(points)
     if x.shape[1] != 2:
         raise InvalidInput(f"points must have shape (n, 2): places are of the disc, got {x.shape}")
-    cells = np.sqrt(k) * clipped(x, k)
-    middle = centroid(cells)
+    near = np.sqrt(k) * clipped(x, k)
+    middle, cells = complex(*centroid(near)), near[:, 0] + 1j * near[:, 1]
     for _ in range(_STEPS):
-        step = _ways(middle, cells).mean(axis=0)
-        middle = translation(middle).apply(exp_map(np.zeros(2), step / 2.0))
+        step = complex(_ways(middle, cells).mean())
+        there = np.tanh(abs(step) / 2.0) * step / max(abs(step), 1e-300)
+        middle = (middle + there) / (1.0 + middle.conjugate() * there)
     ways = _ways(middle, cells)
-    scatter = ways.T @ ways / len(ways) / _WIDEST**2
-    numbers = to_fixed([*middle, scatter[0, 0], scatter[0, 1], scatter[1, 1]])
+    east, north = ways.real, ways.imag
+    scatter = np.array([east @ east, east @ north, north @ north]) / len(ways) / _WIDEST**2
+    numbers = to_fixed([middle.real, middle.imag, *scatter])
     return (numbers + _STEP // 2) // _STEP * _STEP
 
 
-def _ways(middle: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """The ways (n, 2) from a middle to cells (n, 2), as long as the distance but no longer than
-    Huber's limit."""
-    ways = 2.0 * log_map(np.zeros(2), translation(-middle).apply(cells))
-    length = np.maximum(np.hypot.reduce(ways, axis=1), 1e-300)
-    return ways * np.minimum(1.0, _WIDEST / length)[:, None]
+def _ways(middle: complex, cells: np.ndarray) -> np.ndarray:
+    """The ways (n,) from a middle to cells (n,), all complex numbers, as long as the distance but
+    no longer than Huber's limit. Cells no farther out than `clipped` leaves them need no care at
+    the rim."""
+    moved = (cells - middle) / (1.0 - np.conj(middle) * cells)
+    radius = np.maximum(np.abs(moved), 1e-300)
+    return moved * (np.minimum(2.0 * np.arctanh(radius), _WIDEST) / radius)
 
 
 def slot_places(values: ArrayLike) -> Places:
