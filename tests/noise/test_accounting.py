@@ -3,8 +3,9 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import examples
 
 from fedhull.noise.accounting import cost_of, delta_of, epsilon_of, variance_for
 
@@ -35,7 +36,7 @@ def test_a_promise_is_never_more_than_the_gaussian_mechanism_keeps(epsilon):
 
 
 @given(epsilons, deltas)
-@settings(max_examples=20)
+@examples(20)
 def test_cost_and_promise_are_inverse(epsilon, delta):
     cost = cost_of(epsilon, delta)
     assert delta_of(cost, epsilon) <= delta * (1 + 1e-6)
@@ -43,7 +44,7 @@ def test_cost_and_promise_are_inverse(epsilon, delta):
 
 
 @given(epsilons, deltas, st.floats(1.01, 3.0))
-@settings(max_examples=20)
+@examples(20)
 def test_stronger_promises_cost_more_noise(epsilon, delta, times):
     assert cost_of(epsilon, delta) < cost_of(epsilon * times, delta)
     assert cost_of(epsilon, delta) < cost_of(epsilon, min(delta * times, 0.1))

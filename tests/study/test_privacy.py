@@ -5,9 +5,9 @@ import math
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import seeds
+from strategies import examples, seeds
 
 from fedhull import simulate
 from fedhull.data.tree import make_tree
@@ -48,7 +48,7 @@ anywhere = st.tuples(st.floats(0.0, RIM), st.floats(0.0, 2 * math.pi)).map(
 
 
 @given(anywhere, st.sampled_from(NAMES), st.sampled_from([2, 24, 128]), seeds)
-@settings(max_examples=40)
+@examples(40)
 def test_a_cell_changes_the_moments_by_no_more_than_the_noise_is_for(cell, name, features, seed):
     """Added to others or taken away, wherever it lies: products, sums and counts."""
     study = private_study(features=features, holdout=0.0)
@@ -67,13 +67,13 @@ def test_a_cell_changes_the_moments_by_no_more_than_the_noise_is_for(cell, name,
 
 
 @given(anywhere, seeds)
-@settings(max_examples=40)
+@examples(40)
 def test_the_sketch_of_a_cell_is_no_longer_than_the_noise_is_for(cell, seed):
     assert sum(int(v) ** 2 for v in class_sketch(cell, seed=seed % 100)) <= LONGEST**2
 
 
 @given(anywhere, st.integers(0, 3), st.integers(1, 5), seeds)
-@settings(max_examples=40)
+@examples(40)
 def test_a_cell_changes_a_tally_by_no_more_than_the_noise_is_for(cell, true, n_candidates, seed):
     rng = np.random.default_rng(seed)
     n = 30
@@ -96,7 +96,7 @@ def test_a_cell_changes_a_tally_by_no_more_than_the_noise_is_for(cell, true, n_c
 
 
 @given(seeds, st.integers(1, 40))
-@settings(max_examples=25)
+@examples(25)
 def test_whether_a_cell_is_held_out_depends_on_no_other_cell(seed, n):
     x, y = cells(seed % 5, 60)
     study = private_study(holdout=0.3)
