@@ -193,6 +193,7 @@ def test_a_site_that_goes_on_after_a_stop_adds_the_same_noise():
     assert first.contribution().sketches == again.contribution().sketches
     assert first.contribution().sketches != other.contribution().sketches
     assert first.noise_key("moments") != first.noise_key("votes")
+    assert first.noise_key("votes", b"one") != first.noise_key("votes", b"another")
 
 
 def test_no_count_leaves_without_noise():

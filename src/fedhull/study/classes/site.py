@@ -179,9 +179,10 @@ class ClassSite(Site):
             lambda: held.centres(study, numbers, n_classes, self.isometry),
         )
 
-    def noise_key(self, purpose: str) -> bytes:
-        """What the site's noise is drawn from: the same, should it have to go on after a stop."""
-        return self._randomness.token(f"noise in {purpose}")
+    def noise_key(self, purpose: str, shown: bytes = b"") -> bytes:
+        """What the site's noise is drawn from: the same, should it have to go on after a stop, and
+        another for anything else that it is `shown`, so that no noise is ever on two sums."""
+        return self._randomness.token(f"noise in {purpose} {digest(shown).hex()}")
 
     def ballot_layout(self, proposed: bytes) -> Layout:
         """As many numbers as the candidates and their classes take."""
@@ -201,7 +202,8 @@ class ClassSite(Site):
         counted = self.tally.packed()
         if self.noise is not None:
             n_candidates, n_classes = len(ballot.models), len(ballot.classes)
-            counted += self.noise.votes(n_candidates, n_classes, self.noise_key("votes"))
+            key = self.noise_key("votes", proposed)
+            counted += self.noise.votes(n_candidates, n_classes, key)
         return ballot.vector(counted)
 
     def numbers_in(self, ballot: Ballot) -> dict[Any, int]:

@@ -30,7 +30,8 @@ class MomentSite(ClassSite):
         own = self.holdings.moments(self.study, self.class_numbers, extent, self.isometry)
         if self.noise is None:
             return own
-        added = self.noise.totals(self.n_classes, self.noise_key("moments"))
+        key = self.noise_key("moments", self.standing.basis)
+        added = self.noise.totals(self.n_classes, key)
         return own + Moments.unpacked(added, extent)
 
     def extent(self, totals: Totals) -> Extent:
