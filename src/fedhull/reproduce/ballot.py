@@ -9,7 +9,8 @@ from fedhull.errors import InvalidInput, MissingExtra
 from fedhull.progress import Report
 from fedhull.reproduce.dealing import DATA, USUAL, DataSet
 from fedhull.reproduce.finding import Finding, Table, counted, score
-from fedhull.simulation.simulate import simulate, summarize
+from fedhull.simulation.result import summarize
+from fedhull.simulation.simulate import simulate
 
 EPSILON = 0.01
 TRIALS, TRIALS_IF_LARGE, LARGE = 10, 3, 10_000

@@ -20,7 +20,8 @@ from fedhull.reproduce.accuracy import PAPER
 from fedhull.reproduce.dealing import DATA, DONOR_SPLITS, DONORS, USUAL, DataSet, Dealt, Split
 from fedhull.reproduce.finding import Finding, Table, counted
 from fedhull.reproduce.synthetic import STRENGTH
-from fedhull.simulation.simulate import Simulation, simulate, summarize
+from fedhull.simulation.result import Simulation, summarize
+from fedhull.simulation.simulate import simulate
 
 EPSILON = 0.01
 TRIALS, TRIALS_IF_LARGE, LARGE = 5, 3, 10_000

@@ -15,7 +15,8 @@ from fedhull.progress import Report
 from fedhull.reproduce.dealing import Split
 from fedhull.reproduce.finding import Finding, Table, counted, score
 from fedhull.simulation.experiment import FRAMES, Experiment
-from fedhull.simulation.simulate import simulate, summarize
+from fedhull.simulation.result import summarize
+from fedhull.simulation.simulate import simulate
 from fedhull.study.federated import rehearse_neighbours
 
 EPSILON = 0.01

@@ -11,7 +11,8 @@ from fedhull.progress import Report
 from fedhull.report.disc_plot import new_figure
 from fedhull.report.palette import PALETTE
 from fedhull.reproduce.finding import Finding, Table, counted, score
-from fedhull.simulation.simulate import Simulation, simulate, summarize
+from fedhull.simulation.result import Simulation, summarize
+from fedhull.simulation.simulate import simulate
 from fedhull.simulation.trial import Trial
 
 SHARES = [0.0, 0.25, 0.5, 0.75, 1.0]

@@ -14,7 +14,8 @@ from fedhull.progress import Report
 from fedhull.report.disc_plot import new_figure
 from fedhull.report.palette import PALETTE
 from fedhull.reproduce.finding import Finding, Table, counted
-from fedhull.simulation.simulate import simulate, summarize
+from fedhull.simulation.result import summarize
+from fedhull.simulation.simulate import simulate
 
 RADIUS, CLIENTS, STRENGTH = 0.95, 10, 20_000.0
 DEFAULTS = {"mu": 0.4, "gamma": 0.01, "epsilon": 0.1}
