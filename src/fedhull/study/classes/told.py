@@ -10,7 +10,7 @@ from fedhull.errors import InvalidInput
 from fedhull.learn.places import LENGTH as PLACE_LENGTH
 from fedhull.learn.places import class_place, slot_places
 from fedhull.learn.sketch import LENGTH as SKETCH_LENGTH
-from fedhull.learn.sketch import from_fixed, slot_means, slot_sketch
+from fedhull.learn.sketch import class_sketch, from_fixed, slot_means, slot_sketch
 from fedhull.study.study import Study
 
 # Place and sketch are thirteen numbers, and of n cells 2n − 2 may be known: with fewer cells than
@@ -37,6 +37,9 @@ def length_told(placed: bool) -> int:
 def tell(study: Study, cells: np.ndarray, placed: bool = False) -> list[int]:
     """What is said of the cells (n, 2) of a class."""
     n, k, seed = len(cells), study.geometry.curvature, study.learning.seed
+    if study.privacy is not None:
+        # rounded sums could change by more than a cell adds to them, and noise hides no more
+        return [n, *class_sketch(cells, k, seed).tolist()]
     if not placed:
         return [n, *slot_sketch(cells, k, seed).tolist()]
     sketch = slot_sketch(cells, k, seed).tolist() if n >= BOTH_FROM else [0] * SKETCH_LENGTH

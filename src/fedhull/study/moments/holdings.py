@@ -10,6 +10,7 @@ import numpy as np
 
 from fedhull.disc.isometry import Isometry
 from fedhull.disc.points import as_ball_points
+from fedhull.errors import InvalidInput
 from fedhull.learn.extent import Extent
 from fedhull.learn.horocycles import Horocycles, draw_horocycles
 from fedhull.learn.moment_classifier import SCALES
@@ -132,6 +133,12 @@ def prepare(
 ) -> MomentHoldings:
     """What a site would take into a study: some points of each class are kept for testing, except
     for those of classes that stand for `several`."""
+    if several and study.privacy is not None:
+        # such a cell would be in the sums once for each of them, and noise hides it once
+        raise InvalidInput(
+            f"a class must stand for one of the agreed names where [privacy] hides single cells, "
+            f"but {min(several)!r} stands for several; leave its cells out, or tell them apart"
+        )
     held = prepare_classes(make_moments, study, x, y, donors, several or ())
     return replace(held, several=dict(several or {}))
 
