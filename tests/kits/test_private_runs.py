@@ -103,7 +103,7 @@ def test_a_class_that_stands_for_several_is_refused_before_anything_leaves(tmp_p
     kits = make_kits(draft(NAMES, f"{PRIVATE}\n{agreed}"), tmp_path / "kits").folder
     (tmp_path / "map.toml").write_text('lineage-5 = ["early", "late"]')
     source = Source(str(tmp_path / "some.npz"), names=str(tmp_path / "map.toml"))
-    with pytest.raises(InvalidInput, match="a cell must be of one class"):
+    with pytest.raises(InvalidInput, match="stands for several"):
         Kit.open(kits / "lab-a").task.read(source)
 
 

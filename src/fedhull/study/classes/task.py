@@ -174,12 +174,6 @@ class ClassTask(Task):
             return replace(self.prepare(points, labels, donors), notes=notes)
         own = {} if source.names is None else read_map(source.names)
         names, several = agreed_labels(labels.tolist(), self.study.agreed, own)
-        if several and privacy is not None:
-            raise InvalidInput(
-                f"{next(iter(several))!r} stands for several of the study's classes, and where "
-                f"noise hides every cell, a cell must be of one class; map it to one, or leave its "
-                f"cells out"
-            )
         return replace(self.prepare(points, names, donors, several), notes=notes)
 
     def what_leaves(self, holdings: ClassHoldings) -> list[str]:
