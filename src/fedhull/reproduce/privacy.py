@@ -12,7 +12,9 @@ from fedhull.reproduce.dealing import USUAL, deal
 from fedhull.reproduce.finding import Finding, Table, counted, score
 from fedhull.reproduce.membership import MODEL, READ, SOLVED, Pool, Sizes, attack
 from fedhull.reproduce.released import KINDS, SITES
-from fedhull.simulation.simulate import simulate, summarize
+from fedhull.simulation.result import summarize
+from fedhull.simulation.simulate import simulate
+from fedhull.study.noise import ON_SLOTS
 
 EPSILON = 0.01
 DELTA = 1e-5
@@ -26,7 +28,7 @@ _LOOKS = {MODEL: "the model", READ: "what is read", SOLVED: "solved"}
 REMARKS = [
     f"*The price*: moments, ten sites, Dirichlet(0.5), δ = {DELTA:g}, every cell is protected by "
     "itself. *Switched*: every site has an order of its classes of its own, and the classes are "
-    "matched by noisy sketches, on which 15 % of the promise are spent; *agreed*: names are "
+    f"matched by noisy sketches, on which {ON_SLOTS:.0%} of the cost is spent; *agreed*: names are "
     "agreed, and nothing is spent on that. All columns of a row have the same splits. Noise comes "
     "from the system, so that another run gives slightly other numbers. Without noise sites also "
     "align themselves, with noise they do not.",

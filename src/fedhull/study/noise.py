@@ -27,7 +27,7 @@ from fedhull.study.study import Study
 # are shortened to that, which costs less accuracy than the noise that it saves.
 _LONGEST_SQUARE = 0.5
 # Which shares of the cost are spent on slots, unless names are agreed; the rest is for totals.
-_ON_SLOTS, _ON_SLOT_COUNTS = 0.12, 0.2
+ON_SLOTS, _ON_SLOT_COUNTS = 0.12, 0.2
 _ON_CLASS_SUMS, _ON_CLASS_COUNTS = 0.27, 0.03
 # Of the ballot's cost: confusion matrices, losses, counts and confidences in the levels, farness.
 _ON_BALLOT = (0.4, 0.25, 0.2, 0.1, 0.05)
@@ -174,7 +174,7 @@ class Noise:
 
     @property
     def _cost_of_slots(self) -> float:
-        return self.cost * _ON_SLOTS
+        return self.cost * ON_SLOTS
 
     def _variance(self, square: int, cost: float, shared_by: int = 1) -> int:
         return variance_for(square * self.privacy.cells**2, cost, shared_by)
