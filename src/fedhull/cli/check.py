@@ -41,8 +41,10 @@ def check(
     from datetime import date
 
     from fedhull.kits.checkup import check_up
+    from fedhull.kits.inspection import refuse_code
     from fedhull.study.task import Source
 
+    refuse_code(study.resolve())  # if it is a kit, before anything is compiled
     prepare_kernels(quiet=json)
     source = None if data is None else Source(data, label, layer, donor, names)
     checked = check_up(study, read_attachment(encoder, genes), source)

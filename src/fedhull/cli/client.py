@@ -13,6 +13,7 @@ from fedhull.cli.engine import (
     KitEngineOption,
     MailOption,
     WaitOption,
+    open_kit,
     runner_in,
     say,
     show_contact,
@@ -82,7 +83,7 @@ def client(
     json: JsonFlag = False,
 ) -> None:
     """Take part in a study as a site, after seeing what would be sent and agreeing to it."""
-    opened = Kit.open(kit, identity)
+    opened = open_kit(kit, identity)
     if opened.name is None:
         raise InvalidInput(f"{kit} is the coordinator's kit; run it with 'fedhull server'")
     runner = runner_in(opened, engine)

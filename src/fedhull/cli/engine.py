@@ -16,6 +16,7 @@ from fedhull.disk import read_text
 from fedhull.engines.base import ENGINES, Runner, Say, runner_for
 from fedhull.engines.connection import Contact
 from fedhull.errors import InvalidInput, StudyEnded
+from fedhull.kits.inspection import refuse_code
 from fedhull.kits.kit import Kit
 from fedhull.kits.results import RESULT, read_status
 
@@ -34,6 +35,13 @@ MailOption = Annotated[
     ),
 ]
 WaitOption = Annotated[float, typer.Option(min=0, help="Seconds to wait for the others.")]
+
+
+def open_kit(folder: Path, identity: Path | None = None) -> Kit:
+    """The kit in a folder. People start `fedhull` in it, so it is looked at before anything is
+    compiled, for which even the check of its study suffices."""
+    refuse_code(folder.resolve())
+    return Kit.open(folder, identity)
 
 
 def runner_of(engine: str) -> Runner:

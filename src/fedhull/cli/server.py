@@ -10,6 +10,7 @@ from fedhull.cli.engine import (
     KitEngineOption,
     MailOption,
     WaitOption,
+    open_kit,
     runner_in,
     show_result,
     speaker,
@@ -56,7 +57,7 @@ def server(
     json: JsonFlag = False,
 ) -> None:
     """Run a study as its coordinator, and end when it is done."""
-    opened = Kit.open(kit)
+    opened = open_kit(kit)
     if opened.name is not None:
         raise InvalidInput(f"{kit} is the kit of {opened.name}; run it with 'fedhull client'")
     runner = runner_in(opened, engine)

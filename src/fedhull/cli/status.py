@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from fedhull.cli.console import JsonFlag, note, out, print_json
-from fedhull.cli.engine import KitArgument, KitEngineOption, MailOption
+from fedhull.cli.engine import KitArgument, KitEngineOption, MailOption, open_kit
 from fedhull.engines.base import Options, runner_for
 from fedhull.engines.certificates import read_certificate
 from fedhull.kits.consent import CONSENT, RECEIPT, read
@@ -28,7 +28,7 @@ def status(
     json: JsonFlag = False,
 ) -> None:
     """Show where a study stands: its step, who has to act next and how, results."""
-    opened = Kit.open(kit, identity)
+    opened = open_kit(kit, identity)
     runner = runner_for(opened, engine)
     turn = runner.turn(opened, Options(mail=mail))
     certificates = [read_certificate(opened.folder, name) for name in runner.certificates(opened)]

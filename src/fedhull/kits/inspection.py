@@ -13,7 +13,7 @@ _SETTINGS_OF_LIBRARIES = {".numba_config.yaml", "matplotlibrc"}
 
 def refuse_code(folder: Path) -> None:
     """InvalidInput if the kit in a folder holds code beside its known files."""
-    for path in sorted(folder.iterdir()):
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if (
             path.suffix in _CODE
             or path.name in _SETTINGS_OF_LIBRARIES

@@ -27,7 +27,6 @@ from pathlib import Path
 from fedhull.disk import read_bytes, read_text, write_bytes
 from fedhull.errors import BadIdentity, InvalidInput
 from fedhull.kits.audit import read_audit
-from fedhull.kits.inspection import refuse_code
 from fedhull.protocol.keys import Identity
 from fedhull.study.kinds import AnyStudy, study_from_toml, task_of
 from fedhull.study.task import Task
@@ -55,7 +54,6 @@ class Kit:
             raise InvalidInput(
                 f"{folder} is not a kit: it has no {STUDY}; 'fedhull provision' makes kits"
             )
-        refuse_code(folder)  # before anything is compiled, for which even a study's check suffices
         study = study_from_toml(read_text(folder / STUDY))
         key_file = identity_file or folder / IDENTITY
         if identity_file is None and (folder / IDENTITY_ELSEWHERE).is_file():
