@@ -246,6 +246,13 @@ def test_what_cannot_be_promised_is_refused(changes, words):
         private_study(**changes)
 
 
+def test_where_no_class_stands_out_from_the_noise_that_is_said():
+    x, y = cells(n=80)
+    settings = {"clients": 3, "epsilon": 0.1, "summary": "moments", "dp_epsilon": 0.01}
+    with pytest.raises(InvalidInput, match="epsilon = 0.01 no class of a site stands out"):
+        simulate(x, y, **settings)
+
+
 def test_a_study_that_promises_nothing_keeps_its_hash():
     study = draft_study(3, 4, summary="moments")
     plain = msgspec.to_builtins(study)

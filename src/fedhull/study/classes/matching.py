@@ -104,6 +104,11 @@ def match(
     """Sort labels into classes, by what sites say of their cells and, if the study's grouping goes
     by them, by their hulls. Where names are agreed, the labels say it themselves. If cells are
     `placed`, the sites may have been measured differently."""
+    if not labels and study.privacy is not None:
+        raise InvalidInput(
+            f"there is nothing to learn from: with epsilon = {study.privacy.epsilon:g} no class of "
+            f"a site stands out from the noise; use more data, fewer sites or a larger epsilon"
+        )
     if not labels:
         raise InvalidInput(
             f"there is nothing to learn from: no class has {study.disclosure.min_cells} cells at a "
