@@ -47,11 +47,11 @@ def test_an_empty_file_is_refused_in_a_sentence(tmp_path, ending):
 @pytest.mark.parametrize("ending", ["npz", "csv", "parquet", "h5ad"])
 def test_every_format_gives_the_same(files, ending):
     path = files / f"data.{ending}"
-    x, y = load_file(path, without="donor")
+    x, y = load_file(path, without=["donor"])
     np.testing.assert_array_equal(x, X)
     assert y.tolist() == Y
     assert read_column(path, "donor").tolist() == DONOR
-    other_x, other_y = load_file(path, label="donor", without="label")
+    other_x, other_y = load_file(path, label="donor", without=["label"])
     np.testing.assert_array_equal(other_x, X)
     assert other_y.tolist() == (DONOR if ending != "npz" else Y)
 

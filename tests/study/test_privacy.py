@@ -1,10 +1,12 @@
 """Studies that promise differential privacy: what a cell can change, and how noise hides it."""
 
+import json
 import math
 
 import msgspec
 import numpy as np
 import pytest
+from commands import fedhull
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples, seeds
@@ -249,7 +251,7 @@ def test_what_cannot_be_promised_is_refused(changes, words):
 def test_where_no_class_stands_out_from_the_noise_that_is_said():
     x, y = cells(n=80)
     settings = {"clients": 3, "epsilon": 0.1, "summary": "moments", "dp_epsilon": 0.01}
-    with pytest.raises(InvalidInput, match="epsilon = 0.01 no class of a site stands out"):
+    with pytest.raises(InvalidInput, match=r"epsilon = 0\.01 no class of a site stands out"):
         simulate(x, y, **settings)
 
 
@@ -276,3 +278,15 @@ def test_a_site_whose_class_is_lost_in_noise_takes_part_all_the_same():
     names = {match["name"] for match in first.result()["matches"]}
     assert names == {"lineage-1", "lineage-2", "lineage-3"}
     assert set(first.model.predict(x)) <= {*names, "class 1", "class 2", "class 3", "class 4"}
+
+
+def test_a_column_of_donors_in_a_table_is_no_coordinate(tmp_path):
+    x, y = cells(n=3000)
+    rows = [
+        f"{a},{b},{name},d{i % 1000}" for i, ((a, b), name) in enumerate(zip(x, y, strict=True))
+    ]
+    (tmp_path / "cells.csv").write_text("\n".join(["x0,x1,label,donor", *rows]))
+    words = ["simulate", "--dataset", tmp_path / "cells.csv", "--summary", "moments", "--json"]
+    made = fedhull(*words, "--features", "24", "--dp-epsilon", "50", "--dp-unit", "donor")
+    assert made.returncode == 0, made.stderr
+    assert json.loads(made.stdout)["dp"]["unit"] == "donor"

@@ -144,7 +144,7 @@ def simulate(
 
     prepare_kernels(quiet=json)
     column = partition.removeprefix("column:") if partition.startswith("column:") else None
-    x, y = _data(dataset, label, seed, column, frame)
+    x, y = _data(dataset, label, seed, [c for c in (column, dp_unit) if c], frame)
     if folder is None and not json:
         folder = Path("fedhull-simulation")
     if folder is not None:
@@ -184,7 +184,7 @@ def simulate(
     out.print(f"Model, result and report page: {folder}", soft_wrap=True)
 
 
-def _data(dataset: str, label: str, seed: int, column: str | None, frame: str | None) -> Any:
+def _data(dataset: str, label: str, seed: int, without: list[str], frame: str | None) -> Any:
     """Points, or cells if they are not in the disc yet or are to be placed anew, and labels."""
     from fedhull.data.datasets import load_dataset
     from fedhull.data.raw import BUILT_IN, is_raw, load_raw
@@ -203,7 +203,7 @@ def _data(dataset: str, label: str, seed: int, column: str | None, frame: str | 
                 f"cells in one place, with default settings (--frame pooled)."
             )
         return found
-    return load_dataset(dataset, label, seed, without=column)
+    return load_dataset(dataset, label, seed, without=without)
 
 
 def save_simulation(numbers: dict[str, Any], folder: Path) -> Path:

@@ -1,6 +1,6 @@
 """The built-in data sets by name: generated ones, and published ones from a folder of downloads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +16,9 @@ Data = tuple[np.ndarray, np.ndarray]
 
 
 def load_dataset(
-    name: str, label: str = "label", seed: int = 0, without: str | None = None
+    name: str, label: str = "label", seed: int = 0, without: Collection[str] = ()
 ) -> Data:
-    """Points and labels of a built-in data set or file; column `without` is not a coordinate."""
+    """Points and labels of a built-in data set or file; columns in `without` are no coordinates."""
     if name in _GENERATED:
         return _GENERATED[name](seed)
     if name in _PUBLISHED:
@@ -27,7 +27,7 @@ def load_dataset(
     if name in BUILT_IN:
         return embed_built_in(name)
     if Path(name).suffix:
-        return load_file(name, label, without)
+        return load_file(name, label, without=without)
     names = ", ".join(sorted([*_GENERATED, *_PUBLISHED, *BUILT_IN]))
     raise InvalidInput(f"dataset must be one of {names} or a file, got {name!r}")
 

@@ -1,5 +1,6 @@
 """Points and labels from files: .npz, .csv, .parquet, .h5ad. Never pickle."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,17 @@ from fedhull.text import did_you_mean, shortened
 
 
 def load_file(
-    path: str | Path, label: str = "label", without: str | None = None
+    path: str | Path, label: str = "label", *, without: Collection[str] = ()
 ) -> tuple[np.ndarray, np.ndarray]:
     """Points x (n, d) and labels y (n,) of a file.
 
     .npz holds `x` and `y`; .csv and .parquet coordinate columns and a label column; .h5ad
-    ``obsm['X_poincare']`` and the label in ``obs``. The column `without` is not a coordinate.
+    ``obsm['X_poincare']`` and the label in ``obs``. Columns in `without` are no coordinates.
     """
     columns = read_columns(path)
     if label not in columns and not (columns.npz and label == "label"):
         raise InvalidInput(f"{_no_column(path, label, columns)} (--label names the classes)")
-    points = columns.points(leave_out={label, without})
+    points = columns.points(leave_out={label, *without})
     return check_data(points, columns.get("y" if columns.npz else label), str(path))
 
 

@@ -65,7 +65,9 @@ def load_points(
     if encoder is None:
         if layer is not None:
             raise InvalidInput("--layer is for studies with an encoder; this one takes points")
-        return Placed(*load_file(data, label, without=without), _own_frame(data))
+        return Placed(
+            *load_file(data, label, without=() if without is None else (without,)), _own_frame(data)
+        )
     points, labels, notes = _placed(encoder, data, label, layer)
     if labels is None:
         # says which columns there are
