@@ -10,6 +10,7 @@ from fedhull.learn.sketch import LENGTH
 from fedhull.protocol.client import ClientSession
 from fedhull.protocol.keys import Identity
 from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.messages import decode_signed
 from fedhull.protocol.server import ServerSession
 from fedhull.study.hulls.sum import HullContribution, HullSummation
 from fedhull.study.study import Geometry, Labels, Learning, Rules, Study
@@ -23,7 +24,7 @@ def identity(name: str) -> Identity:
 
 
 def make_study(n: int, classes=2, code="auto", epsilon=0.5, **rules) -> Study:
-    names = [f"site-{chr(ord('a') + i)}" for i in range(n)]
+    names = [f"site-{chr(ord('a') + i)}" if n <= 26 else f"site-{i:03}" for i in range(n)]
     return Study(
         name="test",
         geometry=Geometry(epsilon=epsilon, radius=0.9),
@@ -69,7 +70,26 @@ def make_parties(n: int, seed: int = 0, vanish=None, **options):
     study = make_study(n, **options)
     hulls = random_hulls(study, seed)
     clients = make_clients(study, hulls)
-    return make_server(study), MemoryEngine(clients.values(), vanish), clients, hulls
+    return make_server(study), Listening(clients.values(), vanish), clients, hulls
+
+
+class Listening(MemoryEngine):
+    """A memory engine that keeps all replies {(step, client): reply}."""
+
+    def __init__(self, clients, vanish=None):
+        super().__init__(clients, vanish)
+        self.heard = {}
+
+    def step(self, kind, messages, timeout=0.0):
+        replies, failures = super().step(kind, messages, timeout)
+        self.heard |= {(kind, name): raw for name, raw in replies.items()}
+        return replies, failures
+
+    def upload_of(self, server, name):
+        """A client's masked vector."""
+        raw = self.heard["upload", name]
+        _, message = decode_signed(raw, server.study, server.session, len(raw))
+        return server._layout.unpack(message.vector)
 
 
 def expected_hulls(clients, hulls, survivors) -> dict[int, list[int]]:

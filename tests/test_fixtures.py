@@ -136,7 +136,7 @@ def test_encoders_place_cells_where_they_placed_them(version, method):
 @older
 @pytest.mark.parametrize("kind", ["hulls", "encoder"])
 def test_older_studies_are_refused_in_a_sentence(version, kind):
-    with pytest.raises(InvalidInput, match="of version 1, but this fedhull speaks version 2"):
+    with pytest.raises(InvalidInput, match=f"but this fedhull speaks version {VERSION}"):
         study_from_toml((version / f"study-{kind}.toml").read_text())
 
 

@@ -59,6 +59,7 @@ MAY_IMPORT["bench"] = _BASE | {
     "embed",
     "learn",
     "protocol",
+    "reproduce",
     "simulation",
     "study",
 }
@@ -142,6 +143,16 @@ def test_reaching_for_simulate_loads_neither_scikit_learn_nor_statistics():
     code = f"import fedhull, sys; fedhull.simulate; print([m for m in {slow} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("kind", ["hulls", "moments"])
+def test_a_site_loads_neither_scikit_learn_nor_statistics_to_answer(kind):
+    # an engine may start a process for each message
+    slow = ["sklearn", "scipy.stats", "pandas"]
+    task = f"fedhull.kits.participant, fedhull.study.{kind}.task"
+    code = f"import {task}, sys; print([m for m in {slow} if m in sys.modules])"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"
 
 
 def test_the_package_says_it_is_typed():

@@ -142,7 +142,7 @@ def _toml(value) -> str:
 def test_study_files(kind):
     import tomllib
 
-    text = (FIXTURES / "version-2" / f"study-{kind}.toml").read_text()
+    text = (FIXTURES / "version-3" / f"study-{kind}.toml").read_text()
     plain = tomllib.loads(text)
 
     def use(content):

@@ -130,7 +130,7 @@ def gone(processes) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.processes
+@pytest.mark.flower
 def test_a_stranger_starts_no_run_and_no_node_and_stopped_sites_leave_nothing_running(tmp_path):
     study = Federation(tmp_path, 3, engine="flower")
     stranger = Stranger(tmp_path / "stranger", study.port, study.kits / "lab-c" / "ca.pem")
@@ -174,7 +174,7 @@ def test_a_stranger_starts_no_run_and_no_node_and_stopped_sites_leave_nothing_ru
 
 
 @pytest.mark.slow
-@pytest.mark.processes
+@pytest.mark.flower
 def test_a_site_runs_no_app_of_a_lying_coordinator(tmp_path):
     study = Federation(tmp_path, 3, engine="flower")
     kit = study.kits / "server"

@@ -13,9 +13,9 @@ from scipy import stats
 from fedhull.data.tree import make_tree
 from fedhull.errors import BadMessage
 from fedhull.protocol import messages as m
+from fedhull.protocol.announced import COUNT_PRIME
 from fedhull.protocol.drive import drive
 from fedhull.protocol.memory import MemoryEngine
-from fedhull.protocol.shares import COUNT_PRIME
 from fedhull.study.classes.pseudonym import open_entries
 from fedhull.study.classes.publication import _context, _Published, publish
 from fedhull.study.counts import COUNTS, Counts
@@ -119,7 +119,7 @@ def test_who_is_asked_is_the_same_for_all_or_nothing_is_learned():
     )
     replies = {}
     for name in names:
-        asked = names if name == "site-a" else names[1:]
+        asked = study.study.marked(names if name == "site-a" else names[1:])
         message = m.Publish(**header, content=study.content, asked=asked)
         replies[name] = study.sites[name].receive(m.encode_to_client(message, None))
     study.session.publish(study.content, COUNTS)
@@ -181,18 +181,17 @@ def test_by_default_one_site_may_work_with_the_coordinator_whatever_the_number_o
 
 @pytest.mark.parametrize("n", [3, 4])
 def test_a_coordinator_and_one_site_cannot_say_whose_hulls_are_whose(n):
-    """The site knows everybody's order number; the coordinator knows the hulls of every place. In
-    version 1 the place was the order number's rank, and every guess was right."""
+    """The coordinator knows the hulls of every place. In version 1 every site knew the order of the
+    places, and every guess was right; now not even a site can say more than by the names' order."""
     right = tried = 0
     for seed in range(60):
         study = make_study(n)
         clients = make_clients(study, random_hulls(study, seed))
         total = drive(make_server(study), MemoryEngine(clients.values()))
         colluder = clients["site-a"]
-        orders = {name: held.order for name, held in colluder._received.items()}
-        ranked = sorted(orders, key=lambda name: orders[name])
+        assert colluder._order_key == b""
         places = sorted(total.secrets)
-        others = [name for name in ranked if name != "site-a"]
+        others = [name for name in sorted(clients) if name != "site-a"]
         left = [place for place in places if place != colluder.drawn.place]
         for name, place in zip(others, left, strict=True):
             tried += 1
@@ -225,7 +224,7 @@ def test_with_three_sites_two_lists_of_survivors_open_nothing():
         outgoing = server.advance(engine.step(server.step.value, outgoing)[0])
     header = {"study": study.hash, "session": server.session}
     for name in ("site-b", "site-c"):
-        lie = m.SurvivorList(**header, survivors=["site-a", name])
+        lie = m.SurvivorList(**header, survivors=study.marked(["site-a", name]))
         _, failures = engine.step("confirm", {name: m.encode_to_client(lie, None)})
         assert failures == {name: "BelowThreshold"}
 
@@ -243,7 +242,7 @@ def test_sums_of_different_sizes_for_different_sites_open_nothing():
     replies, failures = engine.step("upload", outgoing | {"site-a": m.encode_to_client(lie, None)})
     assert failures == {"site-a": "InconsistentView"}
     server.advance(replies)
-    assert "site-a" not in server._uploads
+    assert "site-a" not in server._survivors
     assert HullSummation(study).layout(server._totals, 4) == server._layout
 
 

@@ -15,7 +15,9 @@ from parties import (
 
 from fedhull.errors import BadMessage, BadShares, DecodingError, UnknownLabelSum
 from fedhull.learn.sketch import LENGTH
+from fedhull.protocol import client
 from fedhull.protocol import messages as m
+from fedhull.protocol.dealing import place_in_order
 from fedhull.protocol.drive import drive
 from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.shares import SHARE_BYTES
@@ -57,6 +59,12 @@ def corners(summation, hulls, total, participants):
     ]
 
 
+def place_known_to_all(clients, name):
+    """A site's place, as every site can work it out, where there is an order."""
+    liar = clients[LIAR]
+    return place_in_order(name, liar._participants, liar._order_key)
+
+
 # Corners in a class that is not the liar's.
 
 
@@ -68,8 +76,7 @@ def test_corners_added_to_another_sites_class_are_noticed(seed):
 
     def add(drawn, total, participants, summation):
         # site-b draws its labels in the same step; the order it goes by is known to all
-        order = sorted(clients, key=lambda name: clients[LIAR]._received[name].order)
-        label = study.labels_of(order.index("site-b"))[seed % 2]
+        label = study.labels_of(place_known_to_all(clients, "site-b"))[seed % 2]
         return corners(summation, {label: [41 + seed]}, total, participants)
 
     lying(clients[LIAR], add)
@@ -121,10 +128,7 @@ def test_a_place_that_is_anothers_is_noticed(code):
         # even if it could know a place that was drawn at random
         mine = honest(place, randomness)
         theirs = clients["site-b"]
-        other = theirs._contribution.draw(
-            sorted(clients, key=lambda name: clients[LIAR]._received[name].order).index("site-b"),
-            theirs._randomness,
-        )
+        other = theirs._contribution.draw(place_known_to_all(clients, "site-b"), theirs._randomness)
         return replace(mine, place=other.place, labels=other.labels[:1] * len(mine.labels))
 
     contribution.draw = draw
@@ -151,8 +155,7 @@ def test_a_sketch_changed_by_another_site_is_noticed(code):
     def add(drawn, total, participants, summation):
         # numbers for every place that a liar could know, as if all were its own
         known = clients["site-b"]._contribution.draw(
-            sorted(clients, key=lambda name: clients[LIAR]._received[name].order).index("site-b"),
-            clients["site-b"]._randomness,
+            place_known_to_all(clients, "site-b"), clients["site-b"]._randomness
         )
         more = corners(summation, {}, total, participants)
         labels = participants * study.labels.classes
@@ -215,17 +218,17 @@ def test_wrong_shares_are_corrected_and_their_senders_named(liars, of):
     assert all(isinstance(problem, BadShares) for problem in server.refused.values())
 
 
-def test_who_was_dealt_a_wrong_share_is_not_blamed_alone():
+def test_who_was_dealt_a_wrong_share_is_not_blamed_alone(monkeypatch):
     study, hulls, clients = parties(7)
-    dealer = clients["site-a"]
-    honest = dealer._secrets_for
+    honest = client.deal
 
-    def deal(names):
-        secrets = honest(names)
-        secrets["site-b"] = replace(secrets["site-b"], seed_share=bytes(SHARE_BYTES))
+    def deal(study, graph, name, *rest):
+        secrets = honest(study, graph, name, *rest)
+        if name == "site-a":
+            secrets["site-b"] = replace(secrets["site-b"], seed_share=bytes(SHARE_BYTES))
         return secrets
 
-    dealer._secrets_for = deal
+    monkeypatch.setattr(client, "deal", deal)
     server = make_server(study)
     result = drive(server, MemoryEngine(clients.values()))
     assert result.hulls == expected_hulls(clients, hulls, sorted(clients))
@@ -306,7 +309,7 @@ def test_a_site_that_is_sent_a_seal_that_does_not_open_says_by_whom():
             replies, failures = super().step(kind, messages, timeout)
             if kind == "share":
                 _, message = m.decode_signed(replies[LIAR], study, clients[LIAR]._session, 10**6)
-                sealed = dict.fromkeys(message.sealed, bytes(m.sealed_bytes(1)))
+                sealed = {name: bytes(len(raw)) for name, raw in message.sealed.items()}
                 message = msgspec.structs.replace(message, sealed=sealed)
                 replies[LIAR] = m.encode_signed(message, LIAR, identity(LIAR))
             return replies, failures

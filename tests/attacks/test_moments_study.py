@@ -18,8 +18,7 @@ from fedhull.kits.kit import Kit
 from fedhull.kits.provision import make_kits
 from fedhull.learn.centres import Centres
 from fedhull.learn.extent import Extent
-from fedhull.learn.horocycles import draw_horocycles
-from fedhull.learn.moment_classifier import SCALES
+from fedhull.learn.horocycles import SCALES, draw_horocycles
 from fedhull.learn.moments import BITS, Moments, moments_of_points
 from fedhull.protocol import messages as m
 from fedhull.protocol.memory import MemoryEngine
@@ -247,7 +246,10 @@ def test_whatever_is_published_at_the_end_a_site_that_objected_answers_with_nois
     content, replies = b"anything", {}
     for site in sites.values():
         message = m.Publish(
-            study=server.study.hash, session=site.session._session, content=content, asked=NAMES
+            study=server.study.hash,
+            session=site.session._session,
+            content=content,
+            asked=server.study.marked(NAMES),
         )
         replies[site.name] = site.receive(m.encode_to_client(message, server.identity))
     assert len({len(reply) for reply in replies.values()}) == 1

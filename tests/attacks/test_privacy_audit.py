@@ -14,8 +14,7 @@ from scipy.special import betaincinv
 
 from fedhull.errors import InvalidInput
 from fedhull.learn.extent import Extent
-from fedhull.learn.horocycles import draw_horocycles
-from fedhull.learn.moment_classifier import SCALES
+from fedhull.learn.horocycles import SCALES, draw_horocycles
 from fedhull.learn.moments import moments_of_points
 from fedhull.learn.sketch import LENGTH, LONGEST
 from fedhull.learn.tally import TEMPERATURES, Tally

@@ -1,4 +1,5 @@
-"""Damaged, replayed, reordered and forged messages; a server that lies. Never a wrong sum."""
+"""Damaged, replayed, reordered and forged messages; a server that lies. Never a wrong sum, on a
+complete graph of masks and on a sparse one."""
 
 import itertools
 from collections import Counter
@@ -38,6 +39,13 @@ from fedhull.protocol.server import Step
 from fedhull.study.counts import COUNTS
 
 STEPS = [step.value for step in Step if step is not Step.DONE]
+# Of twelve sites, each shares masks with some of the others only.
+GRAPHS = {"complete": {"n": 4}, "sparse": {"n": 12, "graph": "sparse"}}
+
+
+@pytest.fixture(params=GRAPHS)
+def graph(request):
+    return GRAPHS[request.param]
 
 
 class Tampering(MemoryEngine):
@@ -56,8 +64,8 @@ class Tampering(MemoryEngine):
         return {name: self.up(kind, name, raw) for name, raw in replies.items()}, failures
 
 
-def run(n=4, down=None, up=None, seed=0):
-    study = make_study(n)
+def run(graph, down=None, up=None, seed=0):
+    study = make_study(**graph)
     hulls = random_hulls(study, seed)
     clients = make_clients(study, hulls)
     server, engine = make_server(study), Tampering(clients.values(), down, up)
@@ -87,74 +95,74 @@ DAMAGE = {
 
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("step", STEPS)
-def test_a_damaged_reply_costs_its_sender_the_study_and_nobody_else(step, damage):
-    server, _, result = run(up=only(step, "site-b", DAMAGE[damage]))
+def test_a_damaged_reply_costs_its_sender_the_study_and_nobody_else(step, damage, graph):
+    server, _, result = run(graph, up=only(step, "site-b", DAMAGE[damage]))
     assert isinstance(server.refused["site-b"], (BadMessage, BadIdentity))
     assert ("site-b" in result.survivors) == (step in ("confirm", "unmask"))
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("step", STEPS)
-def test_a_damaged_message_to_a_client_is_refused_by_it(step, damage):
+def test_a_damaged_message_to_a_client_is_refused_by_it(step, damage, graph):
     # a flipped bit in the middle of a list may hit another's signed entry, or a sealed message
-    _, engine, result = run(down=only(step, "site-b", DAMAGE[damage]))
+    _, engine, result = run(graph, down=only(step, "site-b", DAMAGE[damage]))
     assert set(engine.failures) <= {"BadMessage", "BadIdentity", "InconsistentView"}
     assert ("site-b" in result.survivors) == (step in ("confirm", "unmask"))
 
 
-@given(st.sampled_from(STEPS), st.booleans(), st.integers(0, 10**6))
+@given(st.sampled_from(list(GRAPHS)), st.sampled_from(STEPS), st.booleans(), st.integers(0, 10**6))
 @examples(150)
-def test_any_flipped_bit_gives_the_survivors_sum_or_a_named_error(step, upwards, place):
+def test_any_flipped_bit_gives_the_survivors_sum_or_a_named_error(graph, step, upwards, place):
     change = only(step, "site-c", lambda raw: flip(raw, place))
     with suppress(FedhullError):
-        run(**{"up" if upwards else "down": change})
+        run(GRAPHS[graph], **{"up" if upwards else "down": change})
 
 
 @pytest.mark.parametrize(("earlier", "later"), list(itertools.permutations(STEPS, 2)))
-def test_replayed_and_reordered_replies_are_refused(earlier, later):
+def test_replayed_and_reordered_replies_are_refused(earlier, later, graph):
     seen = {}
 
     def replay(kind, name, raw):
         seen[kind, name] = raw
         return seen.get((earlier, name), raw) if (kind, name) == (later, "site-b") else raw
 
-    server, _, _ = run(up=replay)
+    server, _, _ = run(graph, up=replay)
     if STEPS.index(earlier) < STEPS.index(later):
         # something else than was asked for, or longer than that can be
         assert isinstance(server.refused["site-b"], (OutOfTurn, BadMessage))
 
 
-def test_replies_of_an_earlier_session_are_refused():
+def test_replies_of_an_earlier_session_are_refused(graph):
     old = {}
-    run(up=lambda kind, name, raw: old.setdefault((kind, name), raw))
+    run(graph, up=lambda kind, name, raw: old.setdefault((kind, name), raw))
     for step in STEPS:
-        server, _, _ = run(up=only(step, "site-b", lambda raw, s=step: old[s, "site-b"]))
+        server, _, _ = run(graph, up=only(step, "site-b", lambda raw, s=step: old[s, "site-b"]))
         assert "another session" in str(server.refused["site-b"])
 
 
-def test_one_client_cannot_speak_for_another():
+def test_one_client_cannot_speak_for_another(graph):
     seen = {}
 
     def steal(kind, name, raw):
         seen[kind, name] = raw
         return seen[kind, "site-a"] if name == "site-b" else raw
 
-    server, _, _ = run(up=steal)
+    server, _, _ = run(graph, up=steal)
     assert "is signed by 'site-a'" in str(server.refused["site-b"])
 
 
-def test_a_client_with_another_study_file_is_refused():
-    study = make_study(4)
+def test_a_client_with_another_study_file_is_refused(graph):
+    study = make_study(**graph)
     clients = make_clients(study, random_hulls(study, 0))
-    other = make_study(4, epsilon=0.4)
+    other = make_study(**graph, epsilon=0.4)
     clients["site-b"] = make_client(other, "site-b", [[1]])
     engine = Tampering(clients.values())
     assert "site-b" not in drive(make_server(study), engine).survivors
     assert engine.failures["BadMessage"] == 1
 
 
-def test_a_signature_by_a_stranger_is_refused():
-    study = make_study(3)
+def test_a_signature_by_a_stranger_is_refused(graph):
+    study = make_study(**graph)
     server = make_server(study)
     server.start()
     forged = m.encode_signed(
@@ -172,9 +180,9 @@ def test_a_signature_by_a_stranger_is_refused():
         server.advance({"site-a": forged})
 
 
-def test_two_clients_with_one_identity_do_not_both_take_part():
+def test_two_clients_with_one_identity_do_not_both_take_part(graph):
     # the second process answers in the first one's place from some step on: its keys are others
-    study = make_study(4)
+    study = make_study(**graph)
     hulls = random_hulls(study, 0)
     clients = make_clients(study, hulls)
     twin = make_client(study, "site-b", [[3]])
@@ -207,15 +215,21 @@ def edit(raw, study, **changes):
     return m.encode_to_client(msgspec.structs.replace(message, **changes), None)
 
 
-def lie(step, change, n=4):
-    """Run with a server whose message of `step` is changed for each client; the named failures."""
-    study = make_study(n)
+def lie(graph, step, change):
+    """Run with a server whose message of `step` is changed for each client; the named failures. It
+    knows which sites to tell what: two halves, with half of the witnesses in each; site-d is in the
+    second."""
+    study = make_study(**graph)
     clients = make_clients(study, random_hulls(study, 0))
-    engine = Tampering(
-        clients.values(),
-        down=lambda kind, name, raw: change(study, name, raw) if kind == step else raw,
-    )
     server = make_server(study)
+    witnesses = server._graph.witnesses
+    ordered = sorted(clients, key=lambda name: (name in witnesses, name))
+    half = ordered[1::2] if "site-d" in ordered[::2] else ordered[::2]
+
+    def down(kind, name, raw):
+        return change(study, name, raw, name in half) if kind == step else raw
+
+    engine = Tampering(clients.values(), down)
     with pytest.raises(ProtocolError):
         drive(server, engine)
     assert server.aggregate is None
@@ -226,90 +240,96 @@ def without(mapping, name):
     return {k: v for k, v in mapping.items() if k != name}
 
 
-def test_different_key_lists_for_different_clients_are_noticed_before_any_upload():
-    def change(study, name, raw):
-        if name in ("site-a", "site-b"):
+def test_different_key_lists_for_different_clients_are_noticed_before_any_upload(graph):
+    def change(study, name, raw, in_half):
+        if name not in ("site-c", "site-d"):
             listed = m.decode_to_client(raw, study).advertisements
             return edit(raw, study, advertisements=without(listed, "site-d"))
         return raw
 
-    # the sealed messages are bound to the list that was seen: they do not open, or are missing
-    _, clients = lie("share", change)
+    # those who were not shown a participant's keys seal nothing for it, and open nothing of it
+    _, clients = lie(graph, "share", change)
     assert ClientState.UPLOADED not in {c.state for c in clients.values()}
 
 
-def test_a_key_list_with_foreign_keys_is_refused():
-    def change(study, name, raw):
-        listed = dict(m.decode_to_client(raw, study).advertisements)
-        listed["site-a"], listed["site-b"] = listed["site-b"], listed["site-a"]
-        return edit(raw, study, advertisements=listed)
+def test_a_key_list_with_foreign_keys_is_refused(graph):
+    def change(study, name, raw, in_half):
+        listed = m.decode_to_client(raw, study).advertisements
+        names = [*listed]
+        others = dict(zip([*names[1:], names[0]], listed.values(), strict=True))
+        return edit(raw, study, advertisements=others)
 
-    failures, _ = lie("share", change)
-    assert failures == {"BadMessage": 4}
+    failures, _ = lie(graph, "share", change)
+    assert failures == {"BadMessage": graph["n"]}
 
 
-def test_too_short_a_key_list_is_refused():
-    def change(study, name, raw):
+def test_too_short_a_key_list_is_refused(graph):
+    def change(study, name, raw, in_half):
         listed = m.decode_to_client(raw, study).advertisements
         others = [k for k in listed if k != name][:1]
         return edit(raw, study, advertisements={k: listed[k] for k in [name, *others]})
 
-    failures, _ = lie("share", change)
-    assert failures == {"BelowThreshold": 4}
+    failures, _ = lie(graph, "share", change)
+    assert failures == {"BelowThreshold": graph["n"]}
 
 
-def test_different_participants_for_different_clients_are_noticed_before_any_upload():
-    def change(study, name, raw):
-        if name in ("site-a", "site-b"):
-            sealed = m.decode_to_client(raw, study).sealed
-            return edit(raw, study, sealed=without(sealed, "site-d"))
-        return raw
+def test_different_participants_for_different_clients_are_noticed_before_any_upload(graph):
+    def change(study, name, raw, in_half):
+        if not in_half:
+            return raw
+        honest = m.decode_to_client(raw, study)
+        participants = study.marked(set(study.named(honest.participants)) - {"site-d"})
+        sealed = without(honest.sealed, "site-d")
+        return edit(raw, study, sealed=sealed, participants=participants)
 
-    _, clients = lie("announce", change)
+    _, clients = lie(graph, "announce", change)
     assert ClientState.UPLOADED not in {c.state for c in clients.values()}
 
 
-def test_different_survivors_for_different_clients_are_noticed_before_unmasking():
-    def change(study, name, raw):
+def test_different_survivors_for_different_clients_are_noticed_before_unmasking(graph):
+    def change(study, name, raw, in_half):
         survivors = m.decode_to_client(raw, study).survivors
-        drop = "site-d" if name in ("site-a", "site-b") else "site-a"
-        return edit(raw, study, survivors=[s for s in survivors if s != drop or s == name])
+        drop = "site-d" if in_half else "site-a"
+        kept = [s for s in study.named(survivors) if s != drop or s == name]
+        return edit(raw, study, survivors=study.marked(kept))
 
-    _, clients = lie("confirm", change)
+    _, clients = lie(graph, "confirm", change)
     assert ClientState.UNMASKED not in {c.state for c in clients.values()}
 
 
 @pytest.mark.parametrize(
-    ("survivors", "failure"),
+    ("change", "failure"),
     [
-        (["site-a"], "BelowThreshold"),
-        (["site-a", "site-a", "site-b", "site-c"], "InconsistentView"),
-        (["site-a", "site-b", "site-c", "stranger"], "InconsistentView"),
-        (["site-b", "site-c", "site-d"], "InconsistentView"),
+        (lambda marked: b"\x01" + bytes(len(marked) - 1), "BelowThreshold"),
+        (lambda marked: marked[:-1] + bytes([2 * marked[-1] + 1]), "BadMessage"),
+        (lambda marked: marked + b"\0", "BadMessage"),
+        (lambda marked: bytes([marked[0] - 1]) + marked[1:], "InconsistentView"),
     ],
+    ids=["only itself", "a seat too many", "another length", "without itself"],
 )
-def test_an_impossible_list_of_survivors_is_refused(survivors, failure):
-    study = make_study(4)
+def test_an_impossible_list_of_survivors_is_refused(change, failure, graph):
+    study = make_study(**graph)
     clients = make_clients(study, random_hulls(study, 0))
-    change = only("confirm", "site-a", lambda raw: edit(raw, study, survivors=survivors))
-    engine = Tampering(clients.values(), down=change)
+    survivors = change(study.marked(clients))
+    down = only("confirm", "site-a", lambda raw: edit(raw, study, survivors=survivors))
+    engine = Tampering(clients.values(), down)
     drive(make_server(study), engine)
     assert engine.failures == {failure: 1}
     assert clients["site-a"].state == ClientState.UPLOADED
 
 
-def test_confirmations_of_another_list_are_refused():
-    def change(study, name, raw):
+def test_confirmations_of_another_list_are_refused(graph):
+    def change(study, name, raw, in_half):
         confirmations = m.decode_to_client(raw, study).confirmations
         # repeat one's own under another name, or hold one back below the threshold
         return edit(raw, study, confirmations=dict(list(confirmations.items())[:2]))
 
-    failures, _ = lie("unmask", change)
-    assert failures == {"BelowThreshold": 4}
+    failures, _ = lie(graph, "unmask", change)
+    assert failures == {"BelowThreshold": graph["n"]}
 
 
-def test_a_second_upload_or_a_second_unmasking_is_never_made():
-    study = make_study(4)
+def test_a_second_upload_or_a_second_unmasking_is_never_made(graph):
+    study = make_study(**graph)
     hulls = random_hulls(study, 0)
     clients = make_clients(study, hulls)
     server, engine = make_server(study), MemoryEngine(clients.values())
@@ -322,8 +342,8 @@ def test_a_second_upload_or_a_second_unmasking_is_never_made():
             clients["site-a"].receive(raw)
 
 
-def test_wrong_shares_are_noticed():
-    study = make_study(4)
+def test_wrong_shares_are_noticed(graph):
+    study = make_study(**graph)
     hulls = random_hulls(study, 0)
     clients = make_clients(study, hulls)
 
@@ -335,12 +355,14 @@ def test_wrong_shares_are_noticed():
         message = msgspec.structs.replace(message, seed_shares=wrong)
         return m.encode_signed(message, name, identity(name))
 
-    # with four sites and a threshold of three, the honest three are enough
+    # as many as are enough are honest: three of four sites, six of the seven in a circle
     result = drive(make_server(study), Tampering(clients.values(), up=up))
     assert result.hulls == expected_hulls(clients, hulls, result.survivors)
     # with one of them missing, nothing can be restored, and nothing is
     clients = make_clients(study, hulls)
-    server = make_server(study)
+    # a session in which somebody's shares are with both
+    server = make_server(study, session=bytes(16))
+    assert any({"site-a", "site-d"} <= holders for holders in server._graph.holders.values())
     engine = Tampering(clients.values(), up=up)
     engine._vanish = {"unmask": {"site-d"}}
     with pytest.raises(BadShares, match="do not fit"):
@@ -348,8 +370,8 @@ def test_wrong_shares_are_noticed():
     assert server.aggregate is None
 
 
-def test_a_malformed_upload_costs_its_sender_the_study_and_nobody_else():
-    study = make_study(4)
+def test_a_malformed_upload_costs_its_sender_the_study_and_nobody_else(graph):
+    study = make_study(**graph)
     hulls = random_hulls(study, 0)
     clients = make_clients(study, hulls)
 
@@ -363,12 +385,12 @@ def test_a_malformed_upload_costs_its_sender_the_study_and_nobody_else():
 
     server = make_server(study)
     result = drive(server, Tampering(clients.values(), up=up))
-    assert result.hulls == expected_hulls(clients, hulls, ["site-b", "site-c", "site-d"])
+    assert result.hulls == expected_hulls(clients, hulls, list(clients)[1:])
     assert "malformed" in str(server.refused["site-a"])
 
 
-def test_a_key_that_nothing_can_be_derived_from_is_refused_at_once():
-    study = make_study(4)
+def test_a_key_that_nothing_can_be_derived_from_is_refused_at_once(graph):
+    study = make_study(**graph)
     hulls = random_hulls(study, 0)
     clients = make_clients(study, hulls)
 
@@ -381,12 +403,12 @@ def test_a_key_that_nothing_can_be_derived_from_is_refused_at_once():
 
     server = make_server(study)
     result = drive(server, Tampering(clients.values(), up=up))
-    assert result.survivors == ["site-b", "site-c", "site-d"]
+    assert result.survivors == list(clients)[1:]
     assert "exchange key is not valid" in str(server.refused["site-a"])
 
 
-def test_who_was_not_asked_is_not_heard():
-    study = make_study(4)
+def test_who_was_not_asked_is_not_heard(graph):
+    study = make_study(**graph)
     clients = make_clients(study, random_hulls(study, 0))
     server, engine = make_server(study), MemoryEngine(clients.values())
     outgoing = server.start()
@@ -398,23 +420,24 @@ def test_who_was_not_asked_is_not_heard():
     assert "was not asked" in str(server.refused["site-d"])
 
 
-def test_both_kinds_of_share_are_never_given_for_one_client():
-    server, engine, clients, _ = make_parties(5, vanish={"upload": ["site-e"]})
+def test_both_kinds_of_share_are_never_given_for_one_client(graph):
+    server, engine, clients, _ = make_parties(**graph, vanish={"upload": ["site-d"]})
     seen = {}
 
     watched = Tampering(
-        [clients[n] for n in clients if n != "site-e"],
+        [clients[n] for n in clients if n != "site-d"],
         up=lambda kind, name, raw: seen.setdefault((kind, name), raw),
     )
     outgoing = server.start()
     while outgoing:
         chosen = watched if server.step is Step.UNMASK else engine
         outgoing = server.advance(chosen.step(server.step.value, outgoing)[0])
-    assert len(seen) == 4
+    assert len(seen) == graph["n"] - 1
     for (_, name), raw in seen.items():
         _, unmask = m.decode_signed(raw, server.study, clients[name]._session, 10**6)
-        assert set(unmask.key_shares) == {"site-e"}
-        assert set(unmask.seed_shares) == set(clients) - {"site-e"}
+        owners = server._graph.owners[name]
+        assert set(unmask.key_shares) == owners & {"site-d"}
+        assert set(unmask.seed_shares) == owners - {"site-d"}
 
 
 # The table of states and events.
@@ -425,12 +448,12 @@ def sample_messages(study, session):
     return {
         "invite": m.Invite(**header),
         "key-list": m.KeyList(**header, advertisements={}),
-        "sealed-list": m.SealedList(**header, sealed={}),
+        "sealed-list": m.SealedList(**header, participants=b"\0", sealed={}),
         "size": m.Size(**header, totals=[2**40], announcements={}),
-        "survivor-list": m.SurvivorList(**header, survivors=[]),
+        "survivor-list": m.SurvivorList(**header, survivors=b"\0"),
         "confirmation-list": m.ConfirmationList(**header, confirmations={}),
-        "propose": m.Propose(**header, content=b"", asked=[]),
-        "publish": m.Publish(**header, content=b"", asked=[]),
+        "propose": m.Propose(**header, content=b"", asked=b"\0"),
+        "publish": m.Publish(**header, content=b"", asked=b"\0"),
     }
 
 

@@ -1,6 +1,7 @@
 """The ballot: what is opened is the sum of what sites count, it decides, and it is said if not."""
 
 import json
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -47,6 +48,12 @@ def rehearsed(summary="hulls", agreed=False, vanish=None, tree=TREE, **settings)
         mine = owner == i
         holdings[site_name(i)] = task.hold(tree.x[mine], tree.y[mine], np.unique(tree.y[mine]))
     return rehearse(study, holdings, vanish=vanish)
+
+
+@cache
+def shared(**settings):
+    """A study that several tests look at: nobody changes it."""
+    return rehearsed(**settings)
 
 
 KINDS = [
@@ -110,16 +117,16 @@ def test_a_site_that_does_not_answer_leaves_the_default_and_that_is_said():
 
 
 def test_without_a_ballot_nobody_is_asked_before_and_all_afterwards():
-    made = rehearsed(ballot=False)
+    made = shared(ballot=False)
     assert made.outcome.vote.missed == NOT_ASKED
     assert all(site.tally is None for site in made.sites.values())
     assert made.outcome.counts.tested == sum(site.tested for site in made.sites.values())
     assert "propose" not in made.outcome.record.seconds
-    assert rehearsed().outcome.record.seconds.keys() >= {"propose", "publish"}
+    assert shared().outcome.record.seconds.keys() >= {"propose", "publish"}
 
 
 def test_a_site_with_too_few_held_out_cells_abstains_and_nobody_can_tell():
-    made = rehearsed()
+    made = shared()
     site = made.sites["site-0001"]
     held, judged = site.holdings, made.outcome.vote.judged
     asked = Ballot([made.outcome.model] * 3, judged.marks, {}, b"")
@@ -162,16 +169,16 @@ def test_probabilities_of_the_published_model_are_right_about_as_often_as_they_s
 
 
 def test_cells_far_from_all_classes_are_unassigned_and_few_others():
-    made = rehearsed()
+    made = shared()
     model = made.outcome.model
     assert unassigned(model, TREE.x).mean() < 0.03
     assert unassigned(model, [[0.0, 0.99999999]]).all()
-    plain = rehearsed(ballot=False).outcome.model
+    plain = shared(ballot=False).outcome.model
     assert not unassigned(plain, [[0.0, 0.99999999]]).any()
 
 
 def test_learning_again_comes_to_the_same_verdict():
-    made = rehearsed()
+    made = shared()
     task, outcome = task_of(made.study), made.outcome
     tallies = sum(site.tally.packed() for site in made.sites.values())
     votes = Votes([tallies.tolist()], sorted(made.sites)).to_bytes()
@@ -241,7 +248,7 @@ def test_a_study_of_too_many_classes_goes_without(monkeypatch):
 
 
 def test_sites_judge_strengths_methods_and_intercepts():
-    study = rehearsed().study
+    study = shared().study
     words = [words for words, _ in others(study, {}).items()]
     assert sum("with intercept" in w for w in words) == 5
     assert sum("without intercept" in w for w in words) == 5

@@ -56,7 +56,7 @@ def test_default_threshold_is_two_thirds_and_at_least_three(n, threshold):
         ("epsilon = 0.5", "epsilon = -1", "geometry.epsilon"),
         ("epsilon = 0.5", "epsilonn = 0.5", "did you mean 'epsilon'"),
         ("[geometry]", "[geometri]", "did you mean 'geometry'"),
-        ("version = 2", 'valid_until = "soon"', "valid_until must be a date"),
+        ("version = 3", 'valid_until = "soon"', "valid_until must be a date"),
         ("[labels]\nclasses = 2", "[labels]", r"\[labels\] must have the setting 'classes'"),
         ("epsilon = 0.5", "epsilon = ", "not valid TOML"),
         ("epsilon = 0.5", "epsilon = inf", "epsilon"),
@@ -66,7 +66,7 @@ def test_default_threshold_is_two_thirds_and_at_least_three(n, threshold):
         (identity("site-a").public, identity("site-b").public + "\\n", "public key of site-a"),
         ("classes = 2", "classes = 0", "labels.classes"),
         ("classes = 2", 'classes = "two"', "labels.classes"),
-        ("version = 2", "version = 1", "speaks version 2"),
+        ("version = 3", "version = 1", "speaks version 3"),
         ("threshold = 0", "threshold = 1", "more than half"),
         ("threshold = 0", "threshold = 9", "at most all of the 4"),
         ("site-a", "Site-A", "clients"),
@@ -103,7 +103,7 @@ def test_what_a_study_is_for_is_part_of_its_hash_and_of_its_file():
 
 
 def test_a_study_takes_dates_of_toml_and_is_over_on_the_day_after():
-    text = make_study(4).to_toml().replace("version = 2", "version = 2\nvalid_until = 2027-01-31")
+    text = make_study(4).to_toml().replace("version = 3", "version = 3\nvalid_until = 2027-01-31")
     study = Study.from_toml(text)
     study.check_valid(date(2027, 1, 31))
     with pytest.raises(InvalidInput, match="valid until 2027-01-31, and today is 2027-02-01"):

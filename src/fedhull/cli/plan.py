@@ -128,6 +128,12 @@ def _show(numbers: dict[str, Any], words: list[str], study: "Agreement", json: b
         f"Threshold: {study.threshold} of {len(study.clients)} sites must stay to the end. "
         f"{collusion_words(study)}"
     )
+    if study.circle and study.jury:
+        out.print(
+            f"Each site shares masks and shares with some of the others: {study.circle.members} "
+            f"hold its shares, and {study.jury.members} witnesses are drawn for each sum. Bytes "
+            f"are those of a site that is no witness, on average over these draws."
+        )
 
 
 def _check_options(context: typer.Context) -> None:

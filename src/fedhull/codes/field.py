@@ -82,42 +82,36 @@ class Field:
                 f"a packed vector of {n} elements takes {self.packed_size(n)} bytes, "
                 f"got {len(packed)}"
             )
-        parts = [self.zeros(0)]
-        for first in range(0, n, _CHUNK):
-            size, begin = min(_CHUNK, n - first), self.packed_size(first)
-            parts.append(self._unpack(packed[begin : begin + self.packed_size(size)], size))
-        return np.concatenate(parts)
-
-    def _unpack(self, packed: bytes, n: int) -> np.ndarray:
-        bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), bitorder="little")
-        if bits[n * self.bits :].any():
+        # words are read whole, also the last ones
+        octets = np.frombuffer(packed + bytes(16), dtype=np.uint8)
+        if n and octets[-17] >> ((n * self.bits - 1) % 8 + 1):
             raise InvalidInput("a packed vector must end in zero bits")
-        wide = np.zeros((n, 64), dtype=np.uint8)
-        wide[:, : self.bits] = bits[: n * self.bits].reshape(n, self.bits)
-        octets = np.packbits(wide, axis=1, bitorder="little")
-        vector = octets.view("<u8").astype(np.uint64).ravel()
+        vector = _unpack(octets, n, self.bits)
         if (vector >= np.uint64(self.q)).any():
             raise InvalidInput("every element of a packed vector must be below q")
         return vector
 
     def uniform(self, n: int, more_bytes: Callable[[int], bytes]) -> np.ndarray:
         """n uniform elements from a stream of uniform bytes, by rejection: no modulo bias."""
-        return self.add_uniform(self.zeros(n), more_bytes)
+        vector = self.zeros(n)
+        self.mask_in_place(vector, more_bytes)
+        return vector
 
-    def add_uniform(
-        self, vector: np.ndarray, more_bytes: Callable[[int], bytes], negative: bool = False
-    ) -> np.ndarray:
-        """The vector plus, or minus, as many uniform elements of the stream, in one pass."""
-        total, width = vector.copy(), (self.bits + 7) // 8
-        octets = np.zeros((len(total), 8), dtype=np.uint8)
+    def mask_in_place(
+        self, total: np.ndarray, more_bytes: Callable[[int], bytes], negative: bool = False
+    ) -> None:
+        """Add as many uniform elements of the stream to a vector, or subtract them, in one pass."""
+        width = (self.bits + 7) // 8
         mask, q = np.uint64((1 << self.bits) - 1), np.uint64(self.q)
         done = 0
         while done < len(total):
-            raw = np.frombuffer(more_bytes(len(total) * width), dtype=np.uint8)
-            octets[:, :width] = raw.reshape(len(total), width)
+            octets = np.frombuffer(more_bytes(len(total) * width), dtype=np.uint8)
+            if width < 8:
+                wide = np.zeros((len(total), 8), dtype=np.uint8)
+                wide[:, :width] = octets.reshape(len(total), width)
+                octets = wide
             candidates = octets.view("<u8").astype(np.uint64, copy=False).ravel()
             done = _add_candidates(total, done, candidates, mask, q, negative)
-        return total
 
 
 def smallest_field(above: int) -> Field:
@@ -139,6 +133,23 @@ def smallest_field(above: int) -> Field:
         f"this study needs a field of more than {MOST_BITS} bits; use a larger epsilon, so that "
         f"there are fewer bins"
     )
+
+
+@njit(cache=True)
+def _unpack(octets: np.ndarray, n: int, bits: int) -> np.ndarray:
+    """The n numbers of so many bits each, lowest first, that stand one after the other."""
+    found = np.empty(n, dtype=np.uint64)
+    mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
+    for i in range(n):
+        first, shift = divmod(i * bits, 8)
+        word = np.uint64(0)
+        for j in range(8):
+            word |= np.uint64(octets[first + j]) << np.uint64(8 * j)
+        word >>= np.uint64(shift)
+        if shift + bits > 64:
+            word |= np.uint64(octets[first + 8]) << np.uint64(64 - shift)
+        found[i] = word & mask
+    return found
 
 
 @njit(cache=True)

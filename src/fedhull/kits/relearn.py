@@ -39,7 +39,7 @@ def learn_again(results: Path, out: Path | None, settings: dict[str, Any]) -> tu
         study=kit.study.hash,
         session=secrets.token_bytes(16),
         content=outcome.published(),
-        asked=[],
+        asked=kit.study.marked([]),
     )
     write_bytes(folder / PUBLICATION, encode_to_client(message, kit.identity), mode=0o600)
     files, page = outcome.files(stamp_of(kit)), coordinator_page(outcome)

@@ -2,17 +2,21 @@
 
 import math
 import tomllib
+from collections.abc import Callable, Iterable
 from datetime import date
-from functools import cached_property
-from typing import Annotated, Any, Self
+from functools import cached_property, lru_cache, partial
+from typing import Annotated, Any, Literal, Self
 
 import msgspec
 
-from fedhull.errors import InvalidInput
+from fedhull.errors import BadMessage, InvalidInput
+from fedhull.protocol.degree import Degree, circle, jury
 from fedhull.protocol.keys import VERSION, digest
 from fedhull.protocol.refusal import broken_rule
 
 SMALLEST_COHORT = 3
+# With more sites than that, masks are shared with some only, unless the study says otherwise.
+LARGEST_COMPLETE = 250
 # Enough for a roster of thousands, and little enough to be read in a moment.
 LONGEST_STUDY, _LONGEST_LINE, _MOST_DOTS = 1_000_000, 4_000, 64
 
@@ -30,10 +34,18 @@ class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True
 
 
 class Cohort(Part, frozen=True, kw_only=True):
-    """How many must stay. A threshold of 0 stands for two thirds of the roster, at least 3."""
+    """How many must stay, and who shares masks with whom.
+
+    A threshold of 0 stands for two thirds of the roster, at least 3. A sparse `graph` of masks is
+    made for a share of the sites that work together with the coordinator (`collusion`), and for one
+    of sites that drop out (`dropout`).
+    """
 
     threshold: Annotated[int, msgspec.Meta(ge=0)] = 0
     allow_small_cohort: bool = False
+    graph: Literal["auto", "complete", "sparse"] = "auto"
+    collusion: Annotated[float, msgspec.Meta(gt=0, le=0.3)] = 0.1
+    dropout: Annotated[float, msgspec.Meta(gt=0, le=0.3)] = 0.1
 
 
 class Agreement(Part, frozen=True, kw_only=True, dict=True):
@@ -77,6 +89,13 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
             raise InvalidInput(
                 f"threshold must be more than half and at most all of the {n} clients, got "
                 f"{self.threshold}; leave it out for two thirds of them"
+            )
+        if self.is_sparse and (self.circle is None or self.jury is None):
+            rates = self.protocol
+            raise InvalidInput(
+                f"{n} sites are too few for a sparse graph of masks that bears a collusion of "
+                f"{rates.collusion:g} and a dropout of {rates.dropout:g} of them; use graph = "
+                f'"complete", or smaller shares'
             )
 
     @classmethod
@@ -125,14 +144,54 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
     @property
     def tolerated(self) -> int:
         """How many sites may work together with the coordinator without learning what a single
-        other site has sent: fewer than 2t − n, or they could get both kinds of share of a site; and
-        at most t − 2, or an honest site could stand alone in the sum."""
-        return max(0, min(2 * self.threshold - len(self.clients) - 1, self.threshold - 2))
+        other site has sent: fewer than 2t − n, or they could get both kinds of share of a site; at
+        most t − 2, or an honest site could stand alone in the sum; and no more than a sparse graph
+        is made for."""
+        n = len(self.clients)
+        most = min(2 * self.threshold - n - 1, self.threshold - 2)
+        return max(0, min(most, int(self.protocol.collusion * n)) if self.is_sparse else most)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether sites share masks with some of the others only."""
+        asked = self.protocol.graph
+        return asked == "sparse" or (asked == "auto" and len(self.clients) > LARGEST_COMPLETE)
+
+    @property
+    def circle(self) -> Degree | None:
+        """How many hold shares of a site's secrets, if the graph is sparse."""
+        rates = self.protocol
+        size = len(self.clients), rates.collusion, rates.dropout
+        return circle(*size) if self.is_sparse else None
+
+    @property
+    def jury(self) -> Degree | None:
+        """How many bear witness of what a session has shown to all, if the graph is sparse."""
+        rates = self.protocol
+        size = len(self.clients), rates.collusion, rates.dropout
+        return jury(*size) if self.is_sparse else None
 
     @cached_property
     def seats(self) -> dict[str, int]:
         """Every client's number, from 1: where Shamir's polynomials are evaluated."""
         return {name: seat for seat, name in enumerate(sorted(self.clients), 1)}
+
+    def marked(self, names: Iterable[str]) -> bytes:
+        """Some of the clients as bits, one for each seat."""
+        bits = bytearray(-(-len(self.seats) // 8))
+        for name in names:
+            seat = self.seats[name] - 1
+            bits[seat // 8] |= 1 << seat % 8
+        return bytes(bits)
+
+    def named(self, bits: bytes) -> frozenset[str]:
+        """The inverse of `marked`; BadMessage unless it marks clients."""
+        return self._named(bits)
+
+    @cached_property
+    def _named(self) -> Callable[[bytes], frozenset[str]]:
+        # in a rehearsal all sites are told the same few lists
+        return lru_cache(maxsize=8)(partial(_named, tuple(self.seats)))
 
     def check_valid(self, today: date) -> None:
         """Raise InvalidInput if the study is over."""
@@ -145,6 +204,14 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
     def session_salt(self, session: bytes, context: bytes = b"") -> bytes:
         """What all keys of a session are bound to."""
         return digest(b"salt", self.hash, session, context)
+
+
+def _named(names: tuple[str, ...], bits: bytes) -> frozenset[str]:
+    whole = int.from_bytes(bits, "little")
+    if len(bits) != -(-len(names) // 8) or whole.bit_length() > len(names):
+        raise BadMessage("a list of sites is not of this study's roster")
+    lowest_first = f"{whole:b}"[::-1]
+    return frozenset(name for name, bit in zip(names, lowest_first, strict=False) if bit == "1")
 
 
 def about_words(study: Agreement) -> list[str]:
@@ -166,6 +233,12 @@ def collusion_words(study: Agreement) -> str:
             "site has sent."
         )
     sites = "one site works" if c == 1 else f"up to {c} sites work"
+    if study.is_sparse:
+        return (
+            f"Even if {sites} together with the coordinator, the chance that they can tell what "
+            f"any single other site has sent is below one in 2^40; the graph of masks is not made "
+            f"for more of them."
+        )
     return (
         f"Even if {sites} together with the coordinator, they cannot tell what any single other "
         f"site has sent; with more, they can."

@@ -5,7 +5,9 @@ survivors only, which it has itself confirmed, never both kinds of share for one
 what it is shown at most once, under masks.
 """
 
+from collections.abc import Collection, Set
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from fedhull.errors import (
@@ -17,17 +19,12 @@ from fedhull.errors import (
 )
 from fedhull.protocol import messages as m
 from fedhull.protocol.agreement import Agreement
-from fedhull.protocol.keys import ExchangeKey, Identity, Randomness, digest, seal, unseal
+from fedhull.protocol.announced import add_shares, restore_totals
+from fedhull.protocol.dealing import Secrets, deal, lengths, order_key, place_in_order
+from fedhull.protocol.graph import Graph, graph_of
+from fedhull.protocol.keys import ExchangeKey, Identity, Randomness, digest, seal, stretch, unseal
 from fedhull.protocol.layout import Layout, Vector
 from fedhull.protocol.masking import answer_salt, pairwise_mask, self_mask
-from fedhull.protocol.shares import (
-    PRIME,
-    SHARE_BYTES,
-    add_shares,
-    restore_totals,
-    share_numbers,
-    split,
-)
 from fedhull.protocol.summation import Contribution, Totals
 from fedhull.protocol.views import seal_context, sized_view, survivor_digest, view_digest
 
@@ -90,13 +87,19 @@ class ClientSession:
         self._channel_key = ExchangeKey(self._randomness.token("channel key"))
         self._mask_key = ExchangeKey(self._randomness.token("mask key"))
         self._seed = self._randomness.token("seed")
-        self._order = self._randomness.token("order", 16)
-        self._peers: dict[str, m.Advertise] = {}
-        self._key_list = b""
-        self._received: dict[str, m.Secrets] = {}
+        self._graph = Graph({}, {}, 0, frozenset(), 0, frozenset())
+        self._advertised: dict[str, bytes] = {}
+        # what its keys agree on with those of its partners, and of all whom it talks to
+        self._masks: dict[str, bytes] = {}
+        self._channels: dict[str, bytes] = {}
+        self._participants: frozenset[str] = frozenset()
+        self._received: dict[str, Secrets] = {}
+        self._order_key = b""
         self._view = b""
-        self._survivors: list[str] = []
+        self._survivors: frozenset[str] = frozenset()
+        self._agreed = b""
         self._question: m.Propose | m.Publish | None = None
+        self._asked: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         return f"ClientSession(name={self.name!r}, state={self.state.value!r})"
@@ -108,7 +111,9 @@ class ClientSession:
         message = m.decode_to_client(raw, self.study, content_expected, numbers)
         states, handle = _HANDLERS[type(message)]
         if self.state not in states:
-            raise OutOfTurn(f"a client that is {self.state.value} accepts no {_kind(message)}")
+            raise OutOfTurn(
+                f"a client that is {self.state.value} accepts no {m.tag_of(type(message))}"
+            )
         if not isinstance(message, m.Invite) and message.session != self._session:
             raise BadMessage("a message belongs to another session")
         reply: m.FromClient | None = handle(self, message)
@@ -132,103 +137,93 @@ class ClientSession:
         )
 
     def _share(self, message: m.KeyList) -> m.Share:
-        peers = self._checked_key_list(message)
-        key_list = digest(*(name.encode() + message.advertisements[name] for name in sorted(peers)))
-        del peers[self.name]
-        mine = self._secrets_for([self.name, *peers])
-        sealed = {
-            peer: seal(
-                self._channel(peer, advertisement, outward=True),
-                mine[peer].to_bytes(),
-                seal_context(self.name, peer, key_list),
-            )
-            for peer, advertisement in peers.items()
+        graph = graph_of(self.study, self._session, self._summation.ordered)
+        listed = self._checked_key_list(message, graph)
+        channels = {
+            name: self._channel_key.agree(each.channel_key)
+            for name, each in listed.items()
+            if name != self.name
         }
-        self._peers, self._key_list = peers, key_list
-        self._received = {self.name: mine[self.name]}
-        self.state = ClientState.SHARED
-        return m.Share(**self._header, sealed=sealed)
-
-    def _checked_key_list(self, message: m.KeyList) -> dict[str, m.Advertise]:
-        """The advertisements, each signed by its author, this client's own among them."""
-        self._check_enough(len(message.advertisements))
-        peers: dict[str, m.Advertise] = {}
-        for name, raw in message.advertisements.items():
-            sender, advertisement = m.decode_signed(raw, self.study, self._session)
-            if sender != name or not isinstance(advertisement, m.Advertise):
-                raise BadMessage(f"the key list's entry for {name!r} is not its advertisement")
-            # a key that nothing can be derived from is noticed here, not half way through
-            self._mask_key.derive(advertisement.mask_key, b"", b"")
-            peers[name] = advertisement
-        if self.name not in peers or peers[self.name].mask_key != self._mask_key.public:
-            raise InconsistentView("the key list does not hold this client's own keys")
-        return peers
-
-    def _secrets_for(self, names: list[str]) -> dict[str, m.Secrets]:
-        """What each of the participants, this client included, is to hold."""
-        seats = {name: self.study.seats[name] for name in names}
-        holders, threshold = list(seats.values()), self.study.threshold
-        seed_shares, key_shares = (
-            split(
-                int.from_bytes(secret, "big"),
-                holders,
-                threshold,
-                PRIME,
-                self._randomness.below(f"shares of {kind}"),
-            )
-            for kind, secret in (("seed", self._seed), ("mask key", self._mask_key.secret))
-        )
-        count_shares = share_numbers(
+        masks = {
+            name: self._mask_key.agree(listed[name].mask_key)
+            for name in sorted(graph.partners(self.name) & listed.keys())
+        }
+        mine = deal(
+            self.study,
+            graph,
+            self.name,
+            [name for name in graph.receivers(self.name) if name in listed],
+            self._seed,
+            self._mask_key.secret,
             self._contribution.announced,
-            holders,
-            threshold,
-            self._randomness.below("shares of count"),
+            self._randomness,
         )
-        return {
-            name: m.Secrets(
-                self._order,
-                seed_shares[seat].to_bytes(SHARE_BYTES, "big"),
-                key_shares[seat].to_bytes(SHARE_BYTES, "big"),
-                count_shares[seat],
-            )
-            for name, seat in seats.items()
-        }
+        self._graph, self._advertised = graph, dict(message.advertisements)
+        self._channels, self._masks = channels, masks
+        self._received = {self.name: mine.pop(self.name, Secrets())}
+        self.state = ClientState.SHARED
+        return m.Share(
+            **self._header,
+            sealed={
+                name: seal(*self._channel(self.name, name), secrets.to_bytes())
+                for name, secrets in mine.items()
+            },
+        )
+
+    def _checked_key_list(self, message: m.KeyList, graph: Graph) -> dict[str, m.Advertise]:
+        """The advertisements, each signed by its author, this client's own among them."""
+        self._check_enough(message.advertisements.keys(), graph)
+        if not message.advertisements.keys() <= set(graph.known_to(self.name)):
+            raise InconsistentView("the key list holds keys that this client has no use for")
+        listed = m.decode_entries(message.advertisements, m.Advertise, self.study, self._session)
+        if self.name not in listed or listed[self.name].mask_key != self._mask_key.public:
+            raise InconsistentView("the key list does not hold this client's own keys")
+        return listed
 
     def _announce(self, message: m.SealedList) -> m.Announce:
-        if not message.sealed.keys() <= self._peers.keys():
-            raise InconsistentView("a sealed message comes from outside the key list")
-        self._check_enough(len(message.sealed) + 1)
+        graph = self._graph
+        participants = self.study.named(message.participants)
+        self._check_enough(participants, graph)
+        self._check_number(participants)
+        known = participants.intersection(graph.known_to(self.name))
+        senders = participants.intersection(graph.senders(self.name)) - {self.name}
+        if self.name not in participants or not known <= self._advertised.keys():
+            raise InconsistentView("there are participants whose keys this client was not shown")
+        if message.sealed.keys() != senders:
+            raise InconsistentView(
+                "the sealed messages are not those of the participants, or some are missing"
+            )
         received = {self.name: self._received[self.name]}
-        for peer, sealed in message.sealed.items():
-            key = self._channel(peer, self._peers[peer], outward=False)
-            opened = unseal(key, sealed, seal_context(peer, self.name, self._key_list))
+        for sender, sealed in message.sealed.items():
+            opened = unseal(*self._channel(sender, self.name), sealed)
             if opened is None:
                 raise BadMessage(
-                    f"what {peer!r} sealed for this site does not open: {peer!r} has sealed "
+                    f"what {sender!r} sealed for this site does not open: {sender!r} has sealed "
                     f"something else, it was changed on the way, or the server has shown the two "
-                    f"of you different lists of keys"
+                    f"of you different keys"
                 )
-            received[peer] = m.Secrets.from_bytes(opened)
-        shares = add_shares([secrets.count_shares for secrets in received.values()])
-        self._received = received
-        self._view = view_digest(
-            self._salt, {peer: secrets.order for peer, secrets in received.items()}
-        )
+            parts = lengths(graph, sender, self.name, len(self._summation.most))
+            received[sender] = Secrets.from_bytes(opened, parts)
+        shares = b""
+        if self.name in graph.witnesses:
+            shares = add_shares([secrets.count_shares for secrets in received.values()])
+        self._received, self._participants = received, participants
+        self._order_key = order_key(received, graph)
+        self._view = view_digest(self._salt, message.participants, self._order_key)
         self.state = ClientState.ANNOUNCED
-        return m.Announce(
-            **self._header,
-            view=self._view,
-            shares=shares,
-        )
+        return m.Announce(**self._header, view=self._view, shares=shares)
 
     def _upload(self, message: m.Size) -> m.Upload:
-        received, participants = self._received, len(self._received)
+        participants = len(self._participants)
         totals = self._checked_totals(message, participants)
-        order = sorted(received, key=lambda name: (received[name].order, name))
-        drawn = self._contribution.draw(order.index(self.name), self._randomness)
+        place = 0
+        if self._summation.ordered:
+            place = place_in_order(self.name, self._participants, self._order_key)
+        drawn = self._contribution.draw(place, self._randomness)
         vector = self._contribution.vector(drawn, totals, participants)
         layout = self._summation.layout(totals, participants)
-        masked = self._masked(vector, layout)
+        masked = self._masked(vector, layout, self._participants, self._salt)
+        masked = layout.add(masked, self_mask(self._seed, self._salt, layout))
         self.drawn, self.totals = drawn, totals
         self.size = sum(length for _, length in layout.parts)
         self._view = sized_view(self._view, totals)
@@ -237,7 +232,8 @@ class ClientSession:
 
     def _checked_totals(self, message: m.Size, participants: int) -> Totals:
         """What all participants have announced together, restored from their shares: the server's
-        word is not enough, for what leaves may depend on it."""
+        word is not enough, for what leaves may depend on it. Whoever gives a share has seen the
+        same as this client."""
         most, totals = self._summation.most, tuple(message.totals)
         possible = len(totals) == len(most) and all(
             own <= total <= participants * each
@@ -248,69 +244,80 @@ class ClientSession:
                 f"the server says that {participants} sites have announced {list(totals)} "
                 f"together, which they cannot"
             )
+        witnesses = self._graph.witnesses & self._participants
         limit = m.size_limit(m.Announce, self.study, 0, len(most))
-        shares = {}
-        for name, raw in message.announcements.items():
-            sender, announced = m.decode_signed(raw, self.study, self._session, limit)
-            if sender != name or not isinstance(announced, m.Announce):
-                raise BadMessage(f"the announcement of {name!r} is not its own")
-            if announced.view != self._view or name not in self._received:
+        announced = m.decode_entries(
+            message.announcements, m.Announce, self.study, self._session, limit
+        )
+        for name, each in announced.items():
+            if each.view != self._view or name not in witnesses:
                 raise InconsistentView(f"{name!r} has seen other participants than this client")
-            shares[self.study.seats[name]] = announced.shares
-        self._check_enough(len(shares))
-        if restore_totals(shares, len(most), self.study.threshold) != totals:
+        shares = {self.study.seats[name]: each.shares for name, each in announced.items()}
+        self._check_quorum(len(shares))
+        if restore_totals(shares, len(most), self._graph.quorum) != totals:
             raise InconsistentView(
                 "the server's totals are not those that the participants have announced"
             )
         return totals
 
-    def _masked(self, vector: Vector, layout: Layout) -> Vector:
-        peers = {name: self._peers[name].mask_key for name in self._received if name != self.name}
-        total = layout.add(vector, self_mask(self._seed, self._salt, layout))
-        masks = pairwise_mask(self.name, self._mask_key, peers, self._salt, layout)
-        return layout.add(total, masks)
+    def _masked(self, vector: Vector, layout: Layout, among: Set[str], salt: bytes) -> Vector:
+        """The vector under the masks with those partners who are among these."""
+        agreed = {name: secret for name, secret in self._masks.items() if name in among}
+        return layout.add(vector, pairwise_mask(self.name, agreed, salt, layout))
 
     def _confirm(self, message: m.SurvivorList) -> m.Confirm:
-        survivors = message.survivors
-        if len(set(survivors)) != len(survivors) or not set(survivors) <= self._received.keys():
-            raise InconsistentView("the list of survivors names somebody twice, or an outsider")
+        survivors, graph = self.study.named(message.survivors), self._graph
+        if not survivors <= self._participants:
+            raise InconsistentView("the list of survivors names somebody who takes no part")
         if self.name not in survivors:
             raise InconsistentView("the list of survivors omits this client, which uploaded")
-        self._check_enough(len(survivors))
-        self._survivors = sorted(survivors)
+        self._check_number(survivors)
+        # whose shares this client would give must be hidden by others who stay
+        for owner in survivors & (graph.owners[self.name] | {self.name}):
+            if not graph.keeps(owner, survivors):
+                raise BelowThreshold(
+                    f"too few of those who hold the shares of {owner!r} are among the survivors"
+                )
+        self._survivors, self._agreed = survivors, survivor_digest(message.survivors)
         self.state = ClientState.CONFIRMED
-        return m.Confirm(
-            **self._header, view=self._view, survivors=survivor_digest(self._survivors)
-        )
+        return m.Confirm(**self._header, view=self._view, survivors=self._agreed)
 
     def _unmask(self, message: m.ConfirmationList) -> m.Unmask:
-        if not message.confirmations.keys() <= set(self._survivors):
-            raise InconsistentView("a confirmation comes from outside the survivors")
-        self._check_enough(len(message.confirmations))
-        agreed = self._view, survivor_digest(self._survivors)
-        for name, raw in message.confirmations.items():
-            sender, confirmation = m.decode_signed(raw, self.study, self._session)
-            if sender != name or not isinstance(confirmation, m.Confirm):
-                raise BadMessage(f"the confirmation of {name!r} is not its own")
-            if (confirmation.view, confirmation.survivors) != agreed:
+        if not message.confirmations.keys() <= self._survivors & self._graph.witnesses:
+            raise InconsistentView("a confirmation is of no witness among the survivors")
+        self._check_quorum(len(message.confirmations))
+        agreed = self._view, self._agreed
+        confirmed = m.decode_entries(message.confirmations, m.Confirm, self.study, self._session)
+        for name, each in confirmed.items():
+            if (each.view, each.survivors) != agreed:
                 raise InconsistentView(
                     f"{name!r} was shown different participants or survivors than this client"
                 )
-        vanished = self._received.keys() - set(self._survivors)
+        owners = sorted(self._graph.owners[self.name] & self._participants)
         self.state = ClientState.UNMASKED
         return m.Unmask(
             **self._header,
-            seed_shares={name: self._received[name].seed_share for name in self._survivors},
-            key_shares={name: self._received[name].key_share for name in sorted(vanished)},
+            seed_shares={
+                name: self._received[name].seed_share for name in owners if name in self._survivors
+            },
+            key_shares={
+                name: self._received[name].key_share
+                for name in owners
+                if name not in self._survivors
+            },
         )
 
     def _look_at_proposal(self, message: m.Propose) -> None:
-        self._question = message
+        self._look(message)
         self.state = ClientState.ASKED
 
     def _look_at_result(self, message: m.Publish) -> None:
-        self._question = message
+        self._look(message)
         self.state = ClientState.DONE
+
+    def _look(self, message: m.Propose | m.Publish) -> None:
+        self._asked = self.study.named(message.asked)
+        self._question = message
 
     @property
     def shown(self) -> bytes | None:
@@ -329,19 +336,17 @@ class ClientSession:
         question = self._question
         if self.state not in states or question is None:
             raise OutOfTurn(f"a client that is {self.state.value} has nothing to answer")
-        self.state, asked = states[self.state], set(question.asked)
+        self.state, asked = states[self.state], self._asked
         if self.name not in asked:
             return None
-        kind = _kind(question).encode()
-        enough = self.study.threshold <= len(asked) == len(question.asked)
-        if numbers is None or not enough or not asked <= set(self._survivors):
+        kind = m.tag_of(type(question)).encode()
+        enough = len(asked) >= self.study.threshold and self._graph.keeps(self.name, asked)
+        if numbers is None or not enough or not asked <= self._survivors:
             noise = self._randomness.token(f"noise {kind.decode()}")
             masked = layout.add_mask(layout.zeros(), noise)
         else:
-            peers = {p: self._peers[p].mask_key for p in asked if p != self.name}
             salt = answer_salt(kind, self._salt, question.content, question.asked)
-            mask = pairwise_mask(self.name, self._mask_key, peers, salt, layout)
-            masked = layout.add(numbers, mask)
+            masked = self._masked(numbers, layout, asked, salt)
         return self._signed(m.Answer(**self._header, numbers=layout.pack(masked)))
 
     @property
@@ -352,33 +357,45 @@ class ClientSession:
     @property
     def survivors(self) -> list[str]:
         """Who is in the sum, as this client has confirmed it."""
-        return self._survivors
+        return sorted(self._survivors)
 
     @property
     def _header(self) -> dict[str, Any]:
         return {"study": self.study.hash, "session": self._session}
 
-    @property
+    @cached_property
     def _salt(self) -> bytes:
         return self.study.session_salt(self._session, self._summation.context)
 
     def _signed(self, message: m.FromClient) -> bytes:
         return m.encode_signed(message, self.name, self._identity)
 
-    def _channel(self, peer: str, advertisement: m.Advertise, outward: bool) -> bytes:
-        """The key of the one message from this client to the peer, or the other way."""
-        sender, receiver = (self.name, peer) if outward else (peer, self.name)
-        return self._channel_key.derive(
-            advertisement.channel_key,
-            self._salt,
-            f"channel {sender}\0{receiver}".encode(),
-        )
+    def _channel(self, sender: str, receiver: str) -> tuple[bytes, bytes]:
+        """The key of the one message from one client to another, and what it is bound to."""
+        peer = receiver if sender == self.name else sender
+        purpose = f"channel {sender}\0{receiver}".encode()
+        context = seal_context(self._advertised[sender], self._advertised[receiver])
+        return stretch(self._channels[peer], self._salt, purpose), context
 
-    def _check_enough(self, present: int) -> None:
-        if present < self.study.threshold:
+    def _check_number(self, there: Collection[str]) -> None:
+        if len(there) < self.study.threshold:
             raise BelowThreshold(
-                f"{present} participants are fewer than the threshold of {self.study.threshold}"
+                f"{len(there)} participants are fewer than the threshold of {self.study.threshold}"
             )
+
+    def _check_enough(self, there: Collection[str], graph: Graph) -> None:
+        """Raise BelowThreshold unless enough of those that this client relies on are there."""
+        if not graph.keeps(self.name, there):
+            raise BelowThreshold(
+                f"fewer than {graph.enough_holders} of those who would hold this client's shares "
+                f"are there"
+            )
+        self._check_quorum(sum(name in there for name in graph.witnesses), graph.quorum)
+
+    def _check_quorum(self, witnesses: int, quorum: int | None = None) -> None:
+        quorum = self._graph.quorum if quorum is None else quorum
+        if witnesses < quorum:
+            raise BelowThreshold(f"{witnesses} witnesses are fewer than the quorum of {quorum}")
 
 
 _HANDLERS: dict[type, tuple[set[ClientState], Any]] = {
@@ -399,7 +416,3 @@ _HANDLERS: dict[type, tuple[set[ClientState], Any]] = {
         ClientSession._look_at_result,
     ),
 }
-
-
-def _kind(message: m.Message) -> str:
-    return type(message).__struct_config__.tag  # type: ignore[return-value]

@@ -6,7 +6,9 @@
 - Masks: X25519 (between two clients) or a random seed (a client's own) → HKDF-SHA256 → ChaCha20
   keystream → uniform field elements by rejection.
 - Tags: HMAC-SHA256 under a random key, so that others cannot change what it was made for.
-- Randomness: 32 bytes of the operating system's → HKDF-SHA256 → every random choice of a session.
+- Randomness: 32 bytes of the operating system's → HKDF-SHA256 → every random choice of a session,
+  where there are many of a kind by way of a ChaCha20 keystream.
+- Public randomness that nobody should try out many times: scrypt.
 
 Not protected here: memory is not wiped (Python cannot), and nothing is constant-time beyond what
 `cryptography` makes so.
@@ -15,7 +17,7 @@ Not protected here: memory is not wiped (Python cannot), and nothing is constant
 import hashlib
 import secrets
 from collections.abc import Callable
-from itertools import count
+from functools import lru_cache
 
 from cryptography.exceptions import InvalidSignature, InvalidTag, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
@@ -26,11 +28,12 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.hmac import HMAC
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from fedhull.errors import BadIdentity, BadMessage
 
 # Of the protocol: of study files, messages, and all keys derived in a session.
-VERSION = 2
+VERSION = 3
 _ONCE = bytes(12)
 
 
@@ -80,6 +83,8 @@ class Identity:
         raise TypeError("an identity cannot be pickled: use to_pem and keep the file safe")
 
 
+# In a rehearsal hundreds of sites check the same signature.
+@lru_cache(maxsize=2**16)
 def verify(public: str, message: bytes, signature: bytes) -> None:
     """Raise BadIdentity unless the holder of the public key signed the message."""
     try:
@@ -108,13 +113,12 @@ class ExchangeKey:
         """32 bytes, to be shared among the peers by Shamir's scheme and otherwise kept."""
         return self._key.private_bytes_raw()
 
-    def derive(self, peer: bytes, salt: bytes, purpose: bytes) -> bytes:
-        """A key that only the two owners can derive, for one purpose."""
+    def agree(self, peer: bytes) -> bytes:
+        """What only the two owners can work out; keys are derived from it by `stretch`."""
         try:
-            agreed = self._key.exchange(X25519PublicKey.from_public_bytes(peer))
+            return self._key.exchange(X25519PublicKey.from_public_bytes(peer))
         except ValueError:
             raise BadMessage("a peer's exchange key is not valid") from None
-        return stretch(agreed, salt, purpose)
 
     def __repr__(self) -> str:
         return "ExchangeKey(…)"
@@ -146,11 +150,10 @@ class Randomness:
     def below(self, purpose: str) -> Callable[[int], int]:
         """A source of numbers from 0 to a bound; 16 bytes more than the bound has keep the bias
         below 2^−128."""
-        number = count()
+        stream = keystream(self.token(purpose))
 
         def draw(bound: int) -> int:
-            n = (bound.bit_length() + 7) // 8 + 16
-            return int.from_bytes(self.token(f"{purpose} {next(number)}", n), "big") % bound
+            return int.from_bytes(stream((bound.bit_length() + 7) // 8 + 16), "big") % bound
 
         return draw
 
@@ -165,12 +168,18 @@ def stretch(secret: bytes, salt: bytes, purpose: bytes, n: int = 32) -> bytes:
     )
 
 
-def seal(key: bytes, message: bytes, context: bytes) -> bytes:
+def costly_seed(*parts: bytes) -> bytes:
+    """32 bytes that are the same for all who know the parts, at the price of 16 MB and some 50 ms
+    for each try."""
+    return Scrypt(salt=b"fedhull %d" % VERSION, length=32, n=2**14, r=8, p=1).derive(digest(*parts))
+
+
+def seal(key: bytes, context: bytes, message: bytes) -> bytes:
     """Encrypt and authenticate a message together with its context. One message for each key."""
     return ChaCha20Poly1305(key).encrypt(_ONCE, message, context)
 
 
-def unseal(key: bytes, sealed: bytes, context: bytes) -> bytes | None:
+def unseal(key: bytes, context: bytes, sealed: bytes) -> bytes | None:
     """The message, or None if it or its context was changed."""
     try:
         return ChaCha20Poly1305(key).decrypt(_ONCE, sealed, context)

@@ -42,13 +42,17 @@ class Layout:
         """a − b."""
         return [field.subtract(x, y) for (field, _), x, y in zip(self.parts, a, b, strict=True)]
 
-    def add_mask(self, vector: Vector, key: bytes, negative: bool = False) -> Vector:
-        """The vector plus, or minus, elements that look uniform to whoever lacks the key."""
+    def add_mask(self, vector: Vector, key: bytes) -> Vector:
+        """The vector plus elements that look uniform to whoever lacks the key."""
+        masked = [part.copy() for part in vector]
+        self.mask_in_place(masked, key)
+        return masked
+
+    def mask_in_place(self, vector: Vector, key: bytes, negative: bool = False) -> None:
+        """Add such elements to the vector, or subtract them from it."""
         stream = keystream(key)
-        return [
-            field.add_uniform(part, stream, negative)
-            for (field, _), part in zip(self.parts, vector, strict=True)
-        ]
+        for (field, _), part in zip(self.parts, vector, strict=True):
+            field.mask_in_place(part, stream, negative)
 
     @property
     def packed_size(self) -> int:

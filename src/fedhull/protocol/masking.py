@@ -1,8 +1,8 @@
-"""The masks of a vector: one for every two clients, which cancel, and one of each client's own.
+"""The masks of a vector: one for every two partners, which cancel, and one of each client's own.
 
-Client i adds +m_ij for every peer j that comes after it and −m_ij for every peer before it, so that
-the masks of two clients who both upload cancel in the sum. Its own mask protects an upload that
-arrives after the server has asked for the pairwise masks of a client it took for vanished.
+Client i adds +m_ij for every partner j that comes after it and −m_ij for every one before it, so
+that the masks of two clients who both upload cancel in the sum. Its own mask protects an upload
+that arrives after the server has asked for the pairwise masks of a client it took for vanished.
 
 What sites answer to something the server has shown them, a proposal or the published result, goes
 back under pairwise masks alone: the server, which has learned the self-mask seeds by then, opens
@@ -10,9 +10,9 @@ the sum only if everybody whom it has asked answers. These masks are bound to wh
 who was asked: if two sites have seen different things, theirs do not cancel.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from fedhull.protocol.keys import ExchangeKey, digest, stretch
+from fedhull.protocol.keys import digest, stretch
 from fedhull.protocol.layout import Layout, Vector
 
 
@@ -21,18 +21,17 @@ def self_mask(seed: bytes, salt: bytes, layout: Layout) -> Vector:
     return layout.add_mask(layout.zeros(), stretch(seed, salt, b"self mask"))
 
 
-def pairwise_mask(
-    client: str, key: ExchangeKey, peers: Mapping[str, bytes], salt: bytes, layout: Layout
-) -> Vector:
-    """The sum of a client's masks with its peers, given as {name: public mask key}."""
+def pairwise_mask(client: str, agreed: Mapping[str, bytes], salt: bytes, layout: Layout) -> Vector:
+    """The sum of a client's masks with its partners, given as {name: what the two mask keys agree
+    on}."""
     total = layout.zeros()
-    for peer, public in peers.items():
-        pair = "\0".join(sorted((client, peer))).encode()
-        shared = key.derive(public, salt, b"pairwise mask " + pair)
-        total = layout.add_mask(total, shared, negative=client > peer)
+    for partner, secret in agreed.items():
+        pair = "\0".join(sorted((client, partner))).encode()
+        shared = stretch(secret, salt, b"pairwise mask " + pair)
+        layout.mask_in_place(total, shared, negative=client > partner)
     return total
 
 
-def answer_salt(kind: bytes, salt: bytes, shown: bytes, asked: Sequence[str]) -> bytes:
+def answer_salt(kind: bytes, salt: bytes, shown: bytes, asked: bytes) -> bytes:
     """What the masks of an answer are bound to, besides the session."""
-    return digest(b"answer", kind, salt, digest(shown), *(name.encode() for name in sorted(asked)))
+    return digest(b"answer", kind, salt, digest(shown), asked)

@@ -1,12 +1,12 @@
-"""The messages, version 2: MessagePack, every field typed and bounded, unknown fields refused.
+"""The messages, version 3: MessagePack, every field typed and bounded, unknown fields refused.
 
     server                                      client
     Invite            ───────────────────────▶
                       ◀───────────────────────  Advertise      fresh public keys
     KeyList           ───────────────────────▶
-                      ◀───────────────────────  Share          sealed, one for each peer
+                      ◀───────────────────────  Share          sealed, for holders and witnesses
     SealedList        ───────────────────────▶
-                      ◀───────────────────────  Announce       a share of what all announce
+                      ◀───────────────────────  Announce       what it has seen; a witness: shares
     Size              ───────────────────────▶
                       ◀───────────────────────  Upload         masked vector, once
     SurvivorList      ───────────────────────▶
@@ -18,8 +18,9 @@
     Publish           ───────────────────────▶
                       ◀───────────────────────  Answer         masked numbers, once
 
-A study has one such session for each of its sums, each under fresh keys. A client shares masks with
-those whom its KeyList names: all participants today; nothing in the messages asks for all.
+A study has one such session for each of its sums, each under fresh keys. `graph` says who shares
+masks with whom, who holds whose shares, and who bears witness. A list of clients is a bit for each
+seat of the roster.
 
 What a client says travels in a `Signed` envelope under its identity key; what the server says does
 too, if the study names the coordinator's key. Every message has one form only: bytes that decode to
@@ -27,19 +28,20 @@ a message but are not what encoding it gives are refused, and so is a message th
 its kind can be.
 """
 
-from dataclasses import dataclass
-from itertools import accumulate
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from fedhull.errors import BadIdentity, BadMessage
 from fedhull.protocol.agreement import Agreement, Name
+from fedhull.protocol.announced import COUNT_BYTES
+from fedhull.protocol.dealing import largest_sealed
 from fedhull.protocol.keys import VERSION, Identity, digest, verify
-from fedhull.protocol.shares import COUNT_BYTES, SHARE_BYTES
+from fedhull.protocol.shares import SHARE_BYTES
 
 T = TypeVar("T")
-_ORDER_BYTES, _SEAL_BYTES = 16, 16
+S = TypeVar("S", bound="Message")
 # What surrounds the payload of a message: kind, study, session, envelope, signature.
 _OVERHEAD = 500
 # A name of 64 characters, and what stands around an entry of a list.
@@ -83,56 +85,35 @@ class Advertise(Message, frozen=True, kw_only=True, tag="advertise"):
 
 
 class KeyList(Message, frozen=True, kw_only=True, tag="key-list"):
-    """The advertisements of all whom the client shares masks with, signed by their authors."""
+    """The advertisements of all whose keys the client needs, signed by their authors."""
 
     advertisements: dict[Name, SmallMessage]
 
 
 class Share(Message, frozen=True, kw_only=True, tag="share"):
-    """For each peer a sealed `Secrets`."""
+    """For each receiver that has advertised, sealed `Secrets`."""
 
     sealed: dict[Name, bytes]
 
 
 class SealedList(Message, frozen=True, kw_only=True, tag="sealed-list"):
-    """What the peers have sealed for this client."""
+    """Who takes part, and what these have sealed for this client."""
 
+    participants: bytes
     sealed: dict[Name, bytes]
 
 
-@dataclass(frozen=True, repr=False)
-class Secrets:
-    """What one client tells another, sealed: its order number, and the other's shares of what it
-    announces, of its self-mask seed and of its mask key. Of the same length for all clients, so
-    that the sealed message does not tell its content by its size."""
-
-    order: bytes
-    seed_share: bytes
-    key_share: bytes
-    count_shares: bytes
-
-    def to_bytes(self) -> bytes:
-        """82 bytes, and 8 for each number that is announced."""
-        return self.order + self.seed_share + self.key_share + self.count_shares
-
-    @classmethod
-    def from_bytes(cls, raw: bytes) -> "Secrets":
-        """The inverse of `to_bytes`."""
-        seed, key, counts = accumulate((_ORDER_BYTES, SHARE_BYTES, SHARE_BYTES))
-        return cls(raw[:seed], raw[seed:key], raw[key:counts], raw[counts:])
-
-
 class Announce(Message, frozen=True, kw_only=True, tag="announce"):
-    """Of each number that is announced, the sum of the shares that a client holds of the
-    participants' numbers: a share of their total. And a digest of what the client has seen."""
+    """A digest of what the client has seen. From a witness also, of each number that is announced,
+    the sum of the shares that it holds of the participants' numbers: a share of their total."""
 
     view: Bytes32
     shares: bytes
 
 
 class Size(Message, frozen=True, kw_only=True, tag="size"):
-    """What all participants have announced together, and as many shares of it as it takes, signed
-    by their authors: every client restores the totals itself."""
+    """What all participants have announced together, and as many witnesses' shares of it as it
+    takes, signed by their authors: every client restores the totals itself."""
 
     totals: list[Number]
     announcements: dict[Name, bytes]
@@ -148,7 +129,7 @@ class Upload(Message, frozen=True, kw_only=True, tag="upload"):
 class SurvivorList(Message, frozen=True, kw_only=True, tag="survivor-list"):
     """Whose uploads the server will sum."""
 
-    survivors: list[Name]
+    survivors: bytes
 
 
 class Confirm(Message, frozen=True, kw_only=True, tag="confirm"):
@@ -160,13 +141,14 @@ class Confirm(Message, frozen=True, kw_only=True, tag="confirm"):
 
 
 class ConfirmationList(Message, frozen=True, kw_only=True, tag="confirmation-list"):
-    """The survivors' confirmations, signed by their authors."""
+    """The witnesses' confirmations, signed by their authors."""
 
     confirmations: dict[Name, SmallMessage]
 
 
 class Unmask(Message, frozen=True, kw_only=True, tag="unmask"):
-    """Shares of the survivors' seeds and of the vanished clients' mask keys, never both of one."""
+    """Of those whose shares the client holds: shares of the survivors' seeds and of the vanished
+    clients' mask keys, never both of one."""
 
     seed_shares: dict[Name, ShareBytes]
     key_shares: dict[Name, ShareBytes]
@@ -182,14 +164,14 @@ class Propose(Message, frozen=True, kw_only=True, tag="propose"):
     """Candidates to choose from, the same for all, and who is asked to judge them."""
 
     content: Content
-    asked: list[Name]
+    asked: bytes
 
 
 class Publish(Message, frozen=True, kw_only=True, tag="publish"):
     """The study's result, the same for all, and who is asked how well it does."""
 
     content: Content
-    asked: list[Name]
+    asked: bytes
 
 
 class Answer(Message, frozen=True, kw_only=True, tag="answer"):
@@ -280,16 +262,29 @@ def decode_signed(
     return envelope.sender, message
 
 
-def sealed_bytes(numbers: int) -> int:
-    """How long a sealed message is where so many numbers are announced."""
-    return _ORDER_BYTES + 2 * SHARE_BYTES + numbers * COUNT_BYTES + _SEAL_BYTES
+def decode_entries(
+    entries: Mapping[str, bytes],
+    kind: type[S],
+    study: Agreement,
+    session: bytes,
+    limit: int = _OVERHEAD,
+) -> dict[str, S]:
+    """What others have said, as the server passes it on {author: signed message}, each entry of
+    this kind and its author's own."""
+    found: dict[str, S] = {}
+    for name, raw in entries.items():
+        sender, message = decode_signed(raw, study, session, limit)
+        if sender != name or not isinstance(message, kind):
+            raise BadMessage(f"what the server passes on as the {tag_of(kind)} of {name!r} is none")
+        found[name] = message
+    return found
 
 
 def size_limit(kind: type, study: Agreement, payload: int, numbers: int = 1) -> int:
     """How long a message of a client's can be; `payload` is the size of its vector, if it has one,
     and `numbers` how many are announced."""
     if kind is Share:
-        return list_limit(study, sealed_bytes(numbers))
+        return list_limit(study, largest_sealed(numbers))
     if kind is Unmask:
         return list_limit(study, SHARE_BYTES)
     if kind is Announce:
@@ -325,6 +320,11 @@ def _check_study(message: Message, study: Agreement) -> None:
         raise BadMessage(
             "a message belongs to another study file; all participants must hold the same one"
         )
+
+
+def tag_of(kind: type[Message]) -> str:
+    """What a kind of message is called."""
+    return str(kind.__struct_config__.tag)
 
 
 def _signing_input(sender: str, body: bytes, domain: bytes = _FROM_CLIENT) -> bytes:

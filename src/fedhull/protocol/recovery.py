@@ -1,10 +1,12 @@
 """The secrets behind the shares that are handed in, though some of the shares may be wrong.
 
-All secrets are shared among the same holders. A random combination of them is shared likewise, so
-that one codeword shows which holders have handed in a wrong share of any secret (see `shares`);
-only a lie about all of them at once, and about the same combination, could slip through: once in
-2^256. The others restore every secret, which is then checked against what its owner has committed
-to. Where there are too few shares for that, sets of t holders are tried in turn.
+If all shares together restore what the owners have committed to, there is no more to do. Otherwise
+the secrets that are shared among the same holders are looked at together: a random combination of
+them is shared likewise, so that one codeword shows which holders have handed in a wrong share of
+any secret (see `shares`); only a lie about all of them at once, and about the same combination,
+could slip through: once in 2^256. The others restore every secret, which is then checked against
+what its owner has committed to. Where there are too few shares for that, sets of t holders are
+tried in turn.
 """
 
 import secrets
@@ -41,9 +43,26 @@ class Recovered:
 
 def recover(sought: Sequence[Sought], threshold: int) -> Recovered:
     """Restore all secrets; BadShares if one of them cannot be."""
-    if not sought:
-        return Recovered([], {})
-    holders = sorted(sought[0].shares)
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for number, each in enumerate(sought):
+        alike.setdefault(tuple(sorted(each.shares)), []).append(number)
+    found: dict[int, bytes] = {}
+    wrong: dict[int, list[str]] = {}
+    for holders, numbers in alike.items():
+        together = _recover_together([sought[i] for i in numbers], list(holders), threshold)
+        found |= zip(numbers, together.secrets, strict=True)
+        for holder, owners in together.wrong.items():
+            wrong.setdefault(holder, []).extend(owners)
+    return Recovered([found[number] for number in range(len(sought))], wrong)
+
+
+def _recover_together(sought: Sequence[Sought], holders: list[int], threshold: int) -> Recovered:
+    """Secrets that are shared among the same holders."""
+    if len(holders) >= threshold:
+        weight = weights(holders)
+        values = [weighted(each.shares, weight) for each in sought]
+        if all(_fits(each, value) for each, value in zip(sought, values, strict=True)):
+            return Recovered([value.to_bytes(32, "big") for value in values], {})
     suspects = wrong_holders(_combined(sought, holders), threshold)
     trusted = sorted(holders, key=lambda x: (x in (suspects or ()), x))
     sets = _Sets(trusted, threshold)
@@ -82,11 +101,15 @@ def _combined(sought: Sequence[Sought], holders: list[int]) -> dict[int, int]:
     }
 
 
+def _fits(sought: Sought, secret: int) -> bool:
+    return secret.bit_length() <= 256 and sought.fits(secret.to_bytes(32, "big"))
+
+
 def _restore(sought: Sought, sets: _Sets) -> tuple[bytes, tuple[int, ...]]:
     """The secret, and the holders whose shares gave it."""
     for holders in sets:
         secret = weighted(sought.shares, sets.weights(holders))
-        if secret.bit_length() <= 256 and sought.fits(secret.to_bytes(32, "big")):
+        if _fits(sought, secret):
             return secret.to_bytes(32, "big"), holders
     raise BadShares(
         f"the shares of {sought.owner!r}'s {sought.what} do not fit what it has committed to: "

@@ -2,9 +2,9 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from fedhull.errors import (
     BadIdentity,
@@ -18,18 +18,23 @@ from fedhull.errors import (
 )
 from fedhull.protocol import messages as m
 from fedhull.protocol.agreement import Agreement
+from fedhull.protocol.announced import (
+    COUNT_BYTES,
+    check_allowed,
+    restore_totals,
+    wrong_witnesses,
+)
+from fedhull.protocol.dealing import sealed_bytes
+from fedhull.protocol.graph import Graph, graph_of
 from fedhull.protocol.keys import ExchangeKey, Identity
 from fedhull.protocol.layout import Layout, Vector
-from fedhull.protocol.shares import (
-    COUNT_BYTES,
-    COUNT_PRIME,
-    restore_totals,
-    share_of,
-    wrong_holders,
-)
 from fedhull.protocol.summation import Summation, Totals
 from fedhull.protocol.unmasking import unmasked_sum
 from fedhull.protocol.views import sized_view, survivor_digest
+
+M = TypeVar("M", bound=m.Message)
+# Sender, message, and the signed bytes to be passed on.
+Accepted: TypeAlias = Iterator[tuple[str, M, bytes]]
 
 
 class Step(StrEnum):
@@ -73,10 +78,13 @@ class ServerSession:
         self._identity = identity
         self._session = session or secrets.token_bytes(16)
         self._summation = summation
+        self._graph: Graph = graph_of(study, self._session, summation.ordered)
         self._asked: set[str] = set(study.clients if invited is None else invited)
         self._advertised: dict[str, m.Advertise] = {}
         self._participants: set[str] = set()
-        self._uploads: dict[str, Vector] = {}
+        # whose uploads are in the sum, which is all that is kept of them
+        self._survivors: list[str] = []
+        self._masked: Vector = []
         self._unmaskers: list[str] = []
         self._view = b""
         # how much has been announced, and how the vectors that are expected next are laid out
@@ -100,15 +108,17 @@ class ServerSession:
         if self.step == Step.DONE:
             raise OutOfTurn("the session is over; a new attempt is a new session")
         expected, handle = _HANDLERS[self.step]
-        accepted: dict[str, tuple[Any, bytes]] = {}
-        for name, raw in replies.items():
-            try:
-                accepted[name] = self._accept(name, raw, expected), raw
-            except ProtocolError as problem:
-                self._refuse(name, problem)
-        outgoing: dict[str, bytes] = handle(self, accepted)
+        outgoing: dict[str, bytes] = handle(self, self._accepted(replies, expected))
         self._asked = set(outgoing)
         return outgoing
+
+    def _accepted(self, replies: Mapping[str, bytes], expected: type) -> Accepted[Any]:
+        """Those that are in order, one at a time: uploads can be large."""
+        for name, raw in replies.items():
+            try:
+                yield name, self._accept(name, raw, expected), raw
+            except ProtocolError as problem:
+                self._refuse(name, problem)
 
     def propose(self, content: bytes, layout: Layout) -> dict[str, bytes]:
         """Candidates, for those who were there to the end to judge in so many numbers."""
@@ -117,7 +127,7 @@ class ServerSession:
     def publish(self, content: bytes, layout: Layout | None = None) -> dict[str, bytes]:
         """The result, for everybody who uploaded, the same for all. Those who were there to the end
         are asked how well it does, if there is a layout for what they answer."""
-        return self._show(m.Publish, content, list(self._uploads), layout)
+        return self._show(m.Publish, content, self._survivors, layout)
 
     def _show(
         self, kind: Any, content: bytes, to: list[str], layout: Layout | None
@@ -127,7 +137,8 @@ class ServerSession:
         self._layout = layout or Layout(())
         self.evaluators = self._unmaskers if layout else []
         self._asked = set(self.evaluators)
-        return self._to_all(to, kind(**self._header, content=content, asked=self.evaluators))
+        asked = self.study.marked(self.evaluators)
+        return self._to_all(to, kind(**self._header, content=content, asked=asked))
 
     def answers(self, replies: Mapping[str, bytes]) -> list[list[int]] | None:
         """The sum of the answers of everybody who was asked last; None if one of them has not
@@ -142,7 +153,8 @@ class ServerSession:
                 answered.append(name)
             except (ProtocolError, InvalidInput):
                 continue
-        complete, self._unmaskers = len(answered) == len(self.evaluators), answered
+        complete = len(answered) == len(self.evaluators)
+        self._unmaskers = sorted(self._graph.bearable(answered))
         return layout.to_ints(total) if complete else None
 
     @property
@@ -182,60 +194,83 @@ class ServerSession:
             raise OutOfTurn(f"{name!r} sent something other than this step asks for")
         if isinstance(message, m.Advertise):
             for public in (message.channel_key, message.mask_key):
-                ExchangeKey().derive(public, b"", b"")
+                ExchangeKey().agree(public)
         return message
 
     def _refuse(self, name: str, problem: ProtocolError) -> None:
         # without its traceback, which would keep the message alive
         self.refused[name] = problem.with_traceback(None)
 
-    def _after_advertise(self, replies: dict[str, tuple[m.Advertise, bytes]]) -> dict[str, bytes]:
-        self._check_enough(replies)
-        self._advertised = {name: message for name, (message, _) in replies.items()}
+    def _after_advertise(self, accepted: Accepted[m.Advertise]) -> dict[str, bytes]:
+        listed, advertised = {}, {}
+        for name, message, raw in accepted:
+            listed[name], advertised[name] = raw, message
+        self._check_enough(listed)
+        self._advertised = advertised
         self.step = Step.SHARE
-        listed = {name: raw for name, (_, raw) in replies.items()}
-        return self._to_all(replies, m.KeyList(**self._header, advertisements=listed))
-
-    def _after_share(self, replies: dict[str, tuple[m.Share, bytes]]) -> dict[str, bytes]:
-        size = m.sealed_bytes(len(self._summation.most))
-        for name, (message, _) in list(replies.items()):
-            one_size = all(len(sealed) == size for sealed in message.sealed.values())
-            if not one_size or message.sealed.keys() != self._advertised.keys() - {name}:
-                self._refuse(name, BadMessage(f"{name!r} has not sealed one message for each peer"))
-                del replies[name]
-        self._check_enough(replies)
-        self._participants = set(replies)
-        self.step = Step.ANNOUNCE
+        # witnesses know everybody: the same, large message for all of them
+        whole = self._encode(m.KeyList(**self._header, advertisements=listed))
         return {
-            name: m.encode_to_client(
-                m.SealedList(
-                    **self._header,
-                    sealed={
-                        peer: message.sealed[name]
-                        for peer, (message, _) in replies.items()
-                        if peer != name
-                    },
-                ),
-                self._identity,
-            )
-            for name in replies
+            name: whole if name in self._graph.witnesses else self._key_list(name, listed)
+            for name in listed
         }
 
-    def _after_announce(self, replies: dict[str, tuple[m.Announce, bytes]]) -> dict[str, bytes]:
+    def _key_list(self, name: str, listed: dict[str, bytes]) -> bytes:
+        known = {each: listed[each] for each in self._graph.known_to(name) if each in listed}
+        return self._encode(m.KeyList(**self._header, advertisements=known))
+
+    def _after_share(self, accepted: Accepted[m.Share]) -> dict[str, bytes]:
+        numbers, graph = len(self._summation.most), self._graph
+        shared = {}
+        for name, message, _ in accepted:
+            receivers = self._advertised.keys() & graph.receivers(name)
+            if message.sealed.keys() == receivers - {name} and all(
+                len(sealed) == sealed_bytes(graph, name, receiver, numbers)
+                for receiver, sealed in message.sealed.items()
+            ):
+                shared[name] = message.sealed
+            else:
+                self._refuse(name, BadMessage(f"{name!r} has not sealed one message for each peer"))
+        self._check_enough(shared)
+        # nobody has used a mask yet: whose circle is too thin can still be left out
+        self._participants = self._graph.bearable(shared)
+        for name in sorted(shared.keys() - self._participants):
+            self._refuse(name, _thin(name))
+            del shared[name]
+        self._check_enough(self._participants)
+        self.step = Step.ANNOUNCE
+        participants = self.study.marked(self._participants)
+        sealed_for: dict[str, dict[str, bytes]] = {name: {} for name in shared}
+        for name, sealed_by in shared.items():
+            for receiver in sealed_by.keys() & self._participants:
+                sealed_for[receiver][name] = sealed_by[receiver]
+        return {
+            name: self._encode(
+                m.SealedList(**self._header, participants=participants, sealed=sealed)
+            )
+            for name, sealed in sealed_for.items()
+        }
+
+    def _after_announce(self, accepted: Accepted[m.Announce]) -> dict[str, bytes]:
+        replies = {name: (message, raw) for name, message, raw in accepted}
+        self._check_enough(replies)
         # all honest clients have the same view; those who have another cannot be summed with them
         self._view = _most_common(message.view for message, _ in replies.values())
         size = len(self._summation.most) * COUNT_BYTES
         shares = {}
         for name, (message, _) in replies.items():
+            is_witness = name in self._graph.witnesses
             if message.view != self._view:
                 self._refuse(name, _different_view(name))
-            elif len(message.shares) != size:
+            elif len(message.shares) != size * is_witness:
                 self._refuse(name, BadMessage(f"{name!r} has not announced what it should"))
-            else:
+            elif is_witness:
                 shares[name] = message.shares
         right = self._right_shares(shares)
-        enough = dict(list(right.items())[: self.study.threshold])
-        self._totals = self._restored_totals(enough)
+        enough = dict(list(right.items())[: self._graph.quorum])
+        held = {self.study.seats[name]: raw for name, raw in enough.items()}
+        self._totals = restore_totals(held, len(self._summation.most), self._graph.quorum)
+        check_allowed(self._totals, self._summation.most, len(self._participants))
         self._layout = self._summation.layout(self._totals, len(self._participants))
         self._view = sized_view(self._view, self._totals)
         self.step = Step.UPLOAD
@@ -244,91 +279,88 @@ class ServerSession:
             totals=list(self._totals),
             announcements={name: replies[name][1] for name in enough},
         )
-        return self._to_all(right, size_message)
+        return self._to_all([name for name in replies if name not in self.refused], size_message)
 
     def _right_shares(self, shares: dict[str, bytes]) -> dict[str, bytes]:
         """The shares of what is announced, without those that do not fit together with the rest."""
-        self._check_enough(shares)
-        seats = {self.study.seats[name]: name for name in shares}
-        given = {seat: shares[name] for seat, name in seats.items()}
-        for number in range(len(self._summation.most)):
-            numbers = {seat: share_of(raw, number) for seat, raw in given.items()}
-            wrong = wrong_holders(numbers, self.study.threshold, COUNT_PRIME)
-            if wrong is None:
-                raise BadShares(
-                    "the shares of how much the sites will send do not fit together: too many of "
-                    "them are wrong"
-                )
-            for seat in wrong:
+        self._check_quorum(shares)
+        held = {self.study.seats[name]: raw for name, raw in shares.items()}
+        wrong = wrong_witnesses(held, len(self._summation.most), self._graph.quorum)
+        for name in shares:
+            if self.study.seats[name] in wrong:
                 self._refuse(
-                    seats[seat],
-                    BadShares(f"{seats[seat]!r}'s share of how much all sites will send is wrong"),
+                    name, BadShares(f"{name!r}'s share of how much all sites will send is wrong")
                 )
         right = {name: raw for name, raw in shares.items() if name not in self.refused}
-        self._check_enough(right)
+        self._check_quorum(right)
         return right
 
-    def _restored_totals(self, shares: dict[str, bytes]) -> Totals:
-        """What all participants have announced together."""
-        held = {self.study.seats[name]: raw for name, raw in shares.items()}
-        totals = restore_totals(held, len(self._summation.most), self.study.threshold)
-        for total, most in zip(totals, self._summation.most, strict=True):
-            if total > len(self._participants) * most:
-                raise BadMessage(
-                    f"the sites announce more together than the study allows: {total}, but at most "
-                    f"{len(self._participants) * most}; one of them lies about how much it will "
-                    f"send"
-                )
-        return totals
-
-    def _after_upload(self, replies: dict[str, tuple[m.Upload, bytes]]) -> dict[str, bytes]:
-        for name, (message, _) in replies.items():
+    def _after_upload(self, accepted: Accepted[m.Upload]) -> dict[str, bytes]:
+        survivors, total = [], self._layout.zeros()
+        for name, message, _ in accepted:
             try:
                 if message.view != self._view:
                     raise _different_view(name)
-                self._uploads[name] = self._layout.unpack(message.vector)
+                total = self._layout.add(total, self._layout.unpack(message.vector))
+                survivors.append(name)
             except InvalidInput as problem:
                 self._refuse(name, BadMessage(f"the upload of {name!r} is malformed: {problem}"))
             except ProtocolError as problem:
                 self._refuse(name, problem)
-        self._check_enough(self._uploads)
+        self._check_enough(survivors)
+        self._check_circles(set(survivors))
+        self._survivors, self._masked = sorted(survivors), total
         self.step = Step.CONFIRM
-        survivors = sorted(self._uploads)
-        return self._to_all(survivors, m.SurvivorList(**self._header, survivors=survivors))
+        marked = self.study.marked(survivors)
+        return self._to_all(self._survivors, m.SurvivorList(**self._header, survivors=marked))
 
-    def _after_confirm(self, replies: dict[str, tuple[m.Confirm, bytes]]) -> dict[str, bytes]:
-        agreed = self._view, survivor_digest(list(self._uploads))
+    def _after_confirm(self, accepted: Accepted[m.Confirm]) -> dict[str, bytes]:
+        agreed = self._view, survivor_digest(self.study.marked(self._survivors))
         confirmed = {}
-        for name, (message, raw) in replies.items():
+        for name, message, raw in accepted:
             if (message.view, message.survivors) == agreed:
                 confirmed[name] = raw
             else:
                 self._refuse(name, InconsistentView(f"{name!r} has not confirmed the survivors"))
         self._check_enough(confirmed)
+        witnesses = [name for name in confirmed if name in self._graph.witnesses]
+        self._check_quorum(witnesses)
         self.step = Step.UNMASK
-        return self._to_all(confirmed, m.ConfirmationList(**self._header, confirmations=confirmed))
+        some = {name: confirmed[name] for name in witnesses[: self._graph.quorum]}
+        return self._to_all(confirmed, m.ConfirmationList(**self._header, confirmations=some))
 
-    def _after_unmask(self, replies: dict[str, tuple[m.Unmask, bytes]]) -> dict[str, bytes]:
-        vanished = self._participants - self._uploads.keys()
+    def _after_unmask(self, accepted: Accepted[m.Unmask]) -> dict[str, bytes]:
+        survivors = set(self._survivors)
+        vanished = self._participants - survivors
         shares = {}
-        for name, (message, _) in replies.items():
-            if set(message.seed_shares) == set(self._uploads) and (
-                set(message.key_shares) == vanished
+        for name, message, _ in accepted:
+            owners = self._graph.owners[name]
+            if (
+                message.seed_shares.keys() == owners & survivors
+                and message.key_shares.keys() == owners & vanished
             ):
                 shares[name] = message
             else:
                 self._refuse(name, BadMessage(f"{name!r} has not given the shares asked for"))
         self._check_enough(shares)
+        self._check_circles(shares)
         salt = self.study.session_salt(self._session, self._summation.context)
         total, wrong = unmasked_sum(
-            self.study, salt, self._layout, self._uploads, self._advertised, shares
+            self.study,
+            self._graph,
+            salt,
+            self._layout,
+            self._masked,
+            self._survivors,
+            self._advertised,
+            shares,
         )
-        for name, owners in wrong.items():
-            self._refuse(name, _wrong_shares(name, owners))
+        for name, theirs in wrong.items():
+            self._refuse(name, _wrong_shares(name, theirs))
         self.aggregate = self._summation.open(
-            total, self._totals, sorted(self._uploads), len(self._participants)
+            total, self._totals, self._survivors, len(self._participants)
         )
-        self._unmaskers = sorted(shares)
+        self._unmaskers = sorted(self._graph.bearable(shares))
         self.step = Step.DONE
         return {}
 
@@ -337,7 +369,10 @@ class ServerSession:
         return {"study": self.study.hash, "session": self._session}
 
     def _to_all(self, names: Any, message: m.ToClient) -> dict[str, bytes]:
-        return dict.fromkeys(names, m.encode_to_client(message, self._identity))
+        return dict.fromkeys(names, self._encode(message))
+
+    def _encode(self, message: m.ToClient) -> bytes:
+        return m.encode_to_client(message, self._identity)
 
     def _check_enough(self, present: Any) -> None:
         if len(present) < self.study.threshold:
@@ -345,6 +380,23 @@ class ServerSession:
             raise BelowThreshold(
                 f"only {len(present)} of {len(self.study.clients)} sites completed the step "
                 f"'{self.step.value}', but the threshold is {self.study.threshold}{why}"
+            )
+
+    def _check_circles(self, there: Collection[str]) -> None:
+        """Raise BelowThreshold unless what is needed of every participant can be restored."""
+        for name in sorted(self._participants):
+            if not self._graph.keeps(name, there):
+                raise BelowThreshold(
+                    f"more sites dropped out up to the step '{self.step.value}' than the graph of "
+                    f"masks is made for: {_thin(name)}. Start again, with a larger dropout or with "
+                    f'graph = "complete" in a new study if this happens often'
+                )
+
+    def _check_quorum(self, witnesses: Collection[str]) -> None:
+        if len(witnesses) < self._graph.quorum:
+            raise BelowThreshold(
+                f"only {len(witnesses)} of {len(self._graph.witnesses)} witnesses completed the "
+                f"step '{self.step.value}', but their quorum is {self._graph.quorum}"
             )
 
 
@@ -365,6 +417,10 @@ def _most_common(views: Iterable[bytes]) -> bytes:
 
 def _different_view(name: str) -> InconsistentView:
     return InconsistentView(f"{name!r} has seen different participants than most")
+
+
+def _thin(name: str) -> BelowThreshold:
+    return BelowThreshold(f"too many of those who hold the shares of {name!r} have dropped out")
 
 
 def _wrong_shares(name: str, owners: list[str]) -> BadShares:

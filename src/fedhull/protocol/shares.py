@@ -6,6 +6,7 @@ found and left out (Gao, "A new algorithm for decoding Reed–Solomon codes", 20
 
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import flint
@@ -15,8 +16,6 @@ from fedhull.codes.power_sums import sum_of_fractions
 # The first prime above 2^256: room for any 32-byte secret.
 PRIME = 2**256 + 297
 SHARE_BYTES = 33
-# For small numbers, which are shared in order to be added up.
-COUNT_PRIME, COUNT_BYTES = 2**61 - 1, 8
 
 
 def split(
@@ -30,29 +29,31 @@ def split(
     value at 0 is the secret, evaluated at the holder's number. `draw` gives a random number below
     its argument."""
     coefficients = [secret] + [draw(prime) for _ in range(threshold - 1)]
-    return {x: evaluate(coefficients, x, prime) for x in holders}
+    return dict(zip(holders, evaluate(coefficients, holders, prime), strict=True))
 
 
-def evaluate(coefficients: list[int], x: int, prime: int) -> int:
-    """The polynomial with these coefficients, lowest first, at x (Horner)."""
-    value = 0
-    for coefficient in reversed(coefficients):
-        value = (value * x + coefficient) % prime
-    return value
+def evaluate(coefficients: Sequence[int], places: Sequence[int], prime: int) -> list[int]:
+    """The polynomial with these coefficients, lowest first, at each of the places."""
+    polynomial = _ring(prime)(coefficients)
+    return [int(value) for value in polynomial.multipoint_evaluate(places)]
+
+
+@cache
+def _ring(prime: int) -> Any:
+    return flint.fmpz_mod_poly_ctx(flint.fmpz_mod_ctx(prime))
 
 
 def weights(holders: Collection[int], at: int = 0, prime: int = PRIME) -> dict[int, int]:
     """Lagrange's weights: Σ weight·share over t holders is the polynomial's value at a place, the
-    secret at 0 or another holder's share at its number."""
-    result = {}
-    for x in holders:
-        top = bottom = 1
-        for other in holders:
-            if other != x:
-                top = top * (at - other) % prime
-                bottom = bottom * (x - other) % prime
-        result[x] = top * pow(bottom, -1, prime) % prime
-    return result
+    secret at 0 or the share of somebody who is not among them at its number."""
+    ring, places = _ring(prime), list(holders)
+    product = ring([1])
+    for x in places:
+        product *= ring([-x, 1])
+    slopes = product.derivative().multipoint_evaluate(places)
+    # Π (at − other) over the others is the whole product without one factor
+    whole = product(at)
+    return {x: int(whole / (slope * (at - x))) for x, slope in zip(places, slopes, strict=True)}
 
 
 def weighted(shares: Mapping[int, int], weight: Mapping[int, int], prime: int = PRIME) -> int:
@@ -73,8 +74,7 @@ def wrong_holders(shares: Mapping[int, int], threshold: int, prime: int = PRIME)
     algorithm is stopped at the first remainder g of degree below (n + t)/2; if g = u·g0 + v·g1,
     then g/v is the polynomial sought.
     """
-    ring = flint.fmpz_mod_poly_ctx(flint.fmpz_mod_ctx(prime))
-    holders = sorted(shares)
+    ring, holders = _ring(prime), sorted(shares)
     g0, g1 = _through(holders, [shares[x] for x in holders], ring)
     before, after, v_before, v_after = g0, g1, ring([0]), ring([1])
     while 2 * after.degree() >= len(holders) + threshold:
@@ -87,40 +87,6 @@ def wrong_holders(shares: Mapping[int, int], threshold: int, prime: int = PRIME)
     values = polynomial.multipoint_evaluate(holders)
     wrong = {x for x, value in zip(holders, values, strict=True) if int(value) != shares[x]}
     return wrong if 2 * len(wrong) <= len(holders) - threshold else None
-
-
-def share_numbers(
-    numbers: Sequence[int], holders: list[int], threshold: int, draw: Callable[[int], int]
-) -> dict[int, bytes]:
-    """For each holder its shares of some small numbers, one after the other."""
-    each = [split(number, holders, threshold, COUNT_PRIME, draw) for number in numbers]
-    return {
-        holder: b"".join(shares[holder].to_bytes(COUNT_BYTES, "big") for shares in each)
-        for holder in holders
-    }
-
-
-def share_of(shares: bytes, number: int) -> int:
-    """The share of one of several numbers."""
-    begin = number * COUNT_BYTES
-    return int.from_bytes(shares[begin : begin + COUNT_BYTES], "big") % COUNT_PRIME
-
-
-def add_shares(held: Sequence[bytes]) -> bytes:
-    """One holder's shares of everybody's numbers added up, which are its shares of the totals."""
-    numbers = range(len(held[0]) // COUNT_BYTES)
-    sums = (sum(share_of(shares, number) for shares in held) for number in numbers)
-    return b"".join((total % COUNT_PRIME).to_bytes(COUNT_BYTES, "big") for total in sums)
-
-
-def restore_totals(shares: Mapping[int, bytes], numbers: int, threshold: int) -> tuple[int, ...]:
-    """The totals behind t holders' shares of so many of them; further shares are not looked at."""
-    enough = sorted(shares)[:threshold]
-    weight = weights(enough, prime=COUNT_PRIME)
-    return tuple(
-        weighted({x: share_of(shares[x], number) for x in enough}, weight, COUNT_PRIME)
-        for number in range(numbers)
-    )
 
 
 def _through(holders: list[int], values: list[int], ring: Any) -> tuple[Any, Any]:

@@ -29,6 +29,10 @@ class Summation(Protocol):
         """Of each of the numbers that clients announce, the most that one may; there may be
         none."""
 
+    @property
+    def ordered(self) -> bool:
+        """Whether clients go by an order of theirs that the server does not know."""
+
     def layout(self, totals: Totals, participants: int) -> Layout:
         """How vectors are laid out if so many participants have announced so much together."""
 
@@ -49,8 +53,8 @@ class Contribution(Protocol):
         learns more than the totals over all clients, and every client works them out itself."""
 
     def draw(self, place: int, randomness: Randomness) -> Any:
-        """What the client goes by in this sum, given its place in the order that only clients know:
-        labels, for instance."""
+        """What the client goes by in this sum, given its place in the order that only clients know,
+        or 0 if there is none: labels, for instance."""
 
     def vector(self, drawn: Any, totals: Totals, participants: int) -> Vector:
         """The unmasked vector."""

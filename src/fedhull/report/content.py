@@ -89,6 +89,8 @@ class Page(Part, frozen=True, kw_only=True, tag_field="page"):
     made_by: str
     parameters: dict[str, str]
     threshold: int
+    # with how many sites the server must collude, if the graph of masks is sparse
+    collusion: int | None = None
     sites: list[SiteLine]
     checks: list[Check]
     bytes_up: int | None = None

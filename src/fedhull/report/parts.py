@@ -34,6 +34,7 @@ def agreement_parts(study: Agreement) -> dict[str, Any]:
         "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "made_by": f"fedhull {fedhull.__version__}",
         "threshold": study.threshold,
+        "collusion": study.tolerated + 1 if study.is_sparse else None,
     }
 
 

@@ -101,5 +101,5 @@ def dropouts(n: int, when: str) -> str:
 
 def colluding(page: Page) -> str:
     """With how many sites the server has to collude to learn what another one has sent."""
-    sites = min(2 * page.threshold - len(page.sites), page.threshold - 1)
+    sites = page.collusion or min(2 * page.threshold - len(page.sites), page.threshold - 1)
     return "one" if sites == 1 else f"{sites}"

@@ -41,6 +41,8 @@ class MeanSummation:
         """The round, and what it starts from."""
         return digest(b"mean", self.number.to_bytes(8, "big"), self.basis)
 
+    ordered = False
+
     @property
     def most(self) -> tuple[int, ...]:
         """There is nothing to announce: everybody's vector is of one length."""

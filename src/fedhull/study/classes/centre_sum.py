@@ -40,6 +40,8 @@ class CentreSummation:
     n_classes: int
     basis: bytes = b""
 
+    ordered = False
+
     @property
     def context(self) -> bytes:
         """Which sum it is, which classes there are, and what went before."""

@@ -39,6 +39,11 @@ class MatchSummation:
         return digest(b"match")
 
     @property
+    def ordered(self) -> bool:
+        """If there are too few places to draw one at random."""
+        return not self.study.draws_places
+
+    @property
     def most(self) -> tuple[int, ...]:
         """There is nothing to announce: everybody's vector is of one length."""
         return ()

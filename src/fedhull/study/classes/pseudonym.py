@@ -110,12 +110,12 @@ def seal_entries(secret: Sequence[int], entries: Sequence[Entry | None], context
         )
         for entry in entries
     )
-    return seal(_key(secret, b"classes", context), content, context)
+    return seal(_key(secret, b"classes", context), context, content)
 
 
 def open_entries(secret: Sequence[int], sealed: bytes, context: bytes) -> list[Entry | None]:
     """The inverse of `seal_entries`; BadMessage if it was made with another secret."""
-    content = unseal(_key(secret, b"classes", context), sealed, context)
+    content = unseal(_key(secret, b"classes", context), context, sealed)
     if content is None or len(content) % _ENTRY.size:
         raise BadMessage("the server's entry for this site's classes does not open")
     return [

@@ -41,7 +41,9 @@ def plan_hulls(study: Study, own: HullHoldings | None, corners: int) -> Plan:
         **early,
         **answer.numbers,
         "bytes_up_per_client": early["bytes_up_early"]
-        + bytes_up(study, min(study.clients), layout, answer.layout),
+        + bytes_up(
+            study, min(study.clients), layout, answer.layout, ordered=not study.draws_places
+        ),
         "threshold": study.threshold,
         "tolerated": study.tolerated,
         "largest_distortion": study.geometry.epsilon / 2.0,

@@ -74,6 +74,11 @@ class HullSummation:
         return SlotSums(self.study)
 
     @property
+    def ordered(self) -> bool:
+        """If there are too few places to draw one at random."""
+        return not self.study.draws_places
+
+    @property
     def most(self) -> tuple[int, ...]:
         """As many corners as the study allows a site."""
         return (announced_corners(self.study.protocol.most_bins),)

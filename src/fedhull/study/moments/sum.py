@@ -40,6 +40,8 @@ class MomentSummation:
     n_classes: int
     basis: bytes = b""
 
+    ordered = False
+
     @property
     def context(self) -> bytes:
         """Which classes there are, and by what they were matched."""

@@ -45,6 +45,8 @@ class AnchorSummation:
     basis: bytes
     number: int = 3
 
+    ordered = False
+
     @property
     def context(self) -> bytes:
         """Which sum it is, and along which axes."""

@@ -47,6 +47,8 @@ class AxisSummation:
     basis: bytes
     number: int = 2
 
+    ordered = False
+
     @property
     def context(self) -> bytes:
         """Which sum it is, and which genes it is of."""

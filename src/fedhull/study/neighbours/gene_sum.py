@@ -44,6 +44,8 @@ class GeneSummation:
     n_genes: int
     number: int = 1
 
+    ordered = False
+
     @property
     def context(self) -> bytes:
         """Which sum it is; the list of genes is in the study."""
