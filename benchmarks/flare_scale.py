@@ -57,7 +57,7 @@ def measure(n: int) -> dict:
             federation.end()
         wire = [bytes_on_the_wire(name) for name in federation.names]
         in_memory = federation.in_memory()
-        assert in_memory.bytes_up == result["bytes_up"]
+        assert in_memory.record.bytes_up == result["bytes_up"]
         return {
             "sites": n,
             "seconds": {k: round(v, 2) for k, v in result["seconds"].items()},

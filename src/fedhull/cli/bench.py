@@ -2,20 +2,25 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from fedhull.cli.console import (
     JsonFlag,
+    SeedOption,
+    note,
     out,
+    output_folder,
     prepare_kernels,
     print_json,
     progress_bar,
     spinner,
 )
 from fedhull.cli.group import Group
+from fedhull.errors import InvalidInput
 
 if TYPE_CHECKING:
     from fedhull.bench.timing import Measurement
@@ -150,55 +155,69 @@ def bytes_up(
 
 @bench_app.command()
 def scale(
-    clients: Annotated[list[int], typer.Option(help="Number of sites; can be repeated.")] = [  # noqa: B006
-        10,
-        30,
-        100,
-    ],
+    clients: Annotated[
+        list[int] | None,
+        typer.Option(min=10, help="Number of sites; can be repeated.", show_default="10 to 10,000"),
+    ] = None,
+    summary: Annotated[
+        str | None, typer.Option(help="hulls or moments.", show_default="both")
+    ] = None,
     corners: Annotated[int, typer.Option(min=2, help="Corners of a site's hulls.")] = 20,
-    classes: Annotated[int, typer.Option(min=2, help="Classes of each site.")] = 2,
+    classes: Annotated[int, typer.Option(min=2, help="Classes of each site's hulls.")] = 2,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Up to 300 sites, not 1,000 with hulls and 10,000.")
+    ] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Seconds, bytes and memory of a study against the number of sites, in one process."""
-    from fedhull.bench.scale import bench_scale
+    """Seconds, bytes and memory of a study against the number of sites, in one process.
 
+    Hulls, and moments with agreed names, unaligned and without ballot. 10,000 sites take most of
+    ten minutes.
+    """
+    from fedhull.bench.scale import SIZES, bench_scale, bench_sizes
+
+    if summary is not None and summary not in SIZES:
+        raise InvalidInput(f"--summary must be {' or '.join(SIZES)}, got {summary!r}")
+    rows = []
     with spinner("Running studies") as status:
-        bench_scale(3, corners, classes)  # once unmeasured, for the compiler
-        rows = []
-        for n in clients:
-            status.update(f"{n} sites")
-            rows.append(bench_scale(n, corners, classes))
+        for each in [summary] if summary else list(SIZES):
+            bench_scale(10, each, corners, classes)  # once unmeasured, for the compiler
+            for n in clients or bench_sizes(each, quick):
+                status.update(f"{each}, {n:,} sites")
+                rows.append(bench_scale(n, each, corners, classes))
     if json:
         print_json({"scale": rows})
         return
-    table = Table(title=f"One study, {corners} corners at each site")
+    table = Table(title=f"One study; hulls with {corners} corners at each site, moments of 8 cells")
     for column in (
-        "sites",
-        "labels",
-        "label code",
-        "planes",
-        "bits",
-        "a site, s",
-        "server, s",
-        "up, bytes",
-        "down",
-        "MB",
-    ):
-        table.add_column(column, justify="right")
+        "summary", "sites", "graph", "circle", "witnesses", "a site, s", "a witness, s",
+        "server, s", "all, s", "up, bytes", "without vectors", "down, bytes", "MB",
+    ):  # fmt: skip
+        table.add_column(column, justify="left" if column == "summary" else "right")
     for row in rows:
         table.add_row(
+            row["summary"],
             f"{row['clients']:,}",
-            f"{row['labels']:,}",
-            row["label_code"],
-            str(row["planes"]),
-            str(row["field_bits"]),
-            f"{row['client_total']:.2f}",
+            row["graph"],
+            f"{row['circle']:,}",
+            f"{row['witnesses']:,}",
+            f"{row['site_seconds']:.2f}",
+            f"{row['witness_seconds']:.2f}",
             f"{row['server_seconds']:.2f}",
+            f"{row['total_seconds']:.1f}",
             f"{row['bytes_up_per_client']:,}",
+            f"{row['protocol_bytes_up']:,}",
             f"{row['bytes_down_per_client']:,}",
             f"{row['memory_mb']:.0f}",
         )
     out.print(table)
+    for row in rows:
+        for name, bar in row["bars"].items():
+            met = "met" if bar["met"] else "not met"
+            out.print(
+                f"{row['summary']}, {row['clients']:,} sites: {name} {row[name]:,.2f}, target "
+                f"{bar['bar']}: {met}"
+            )
 
 
 @bench_app.command("end-to-end")
@@ -302,6 +321,75 @@ def frame(
         f"Targets for 100,000 cells at ten sites: below {MOST_SECONDS:.0f} s, "
         f"{MOST_GIGABYTES:.0f} GB and {MOST_MEGABYTES_UP:.0f} MB up.",
     )
+
+
+@bench_app.command()
+def peers(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Two trials of two data sets, few rounds.")
+    ] = False,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this data set: lung, lung-all, paul or fashion-mnist; repeatable."),
+    ] = None,
+    celltypist: Annotated[
+        Path | None,
+        typer.Option(
+            help="A Python that has CellTypist; without it one is made in your cache folder."
+        ),
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--out", help="Folder for peers.md and results/peers.json.")
+    ] = None,
+    seed: SeedOption = 0,
+    json: JsonFlag = False,
+) -> None:
+    """Accuracy, bytes and rounds beside CellTypist, NVIDIA FLARE's SVM and Flower's FedAvg."""
+    from fedhull.bench.peers.compare import QUICK_ROUNDS, chosen_data, compare, steps
+    from fedhull.bench.peers.measured import Options
+    from fedhull.bench.peers.page import to_json, write
+
+    if folder is not None:
+        folder = output_folder(folder)
+    options = Options(celltypist, tell=note)
+    if quick:
+        options = Options(celltypist, QUICK_ROUNDS, note)
+    chosen = chosen_data(data or (), quick)
+    prepare_kernels(quiet=json)
+    found = []
+    with progress_bar(quiet=json) as bar:
+        task = bar.add_task("", total=steps(chosen, quick, options))
+
+        def step(what: str) -> None:
+            bar.update(task, description=what, advance=1)
+
+        for content in compare(chosen, quick, seed, options, step):
+            found.append(content)
+            if not json:
+                _show_peers(content)
+            # each as soon as it is done: the next may take many minutes
+            if folder is not None:
+                written = write(folder, to_json(found, quick, seed))
+    if folder is not None and not json:
+        out.print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
+    if json:
+        print_json(to_json(found, quick, seed))
+
+
+def _show_peers(content: dict[str, Any]) -> None:
+    """The table of a data set as soon as it is done: the next may take minutes."""
+    from fedhull.bench.peers.table import table
+    from fedhull.bench.peers.verdict import verdicts
+
+    found = table(content)
+    shown = Table(title=found.title)
+    for i, column in enumerate(found.columns):
+        shown.add_column(column, justify="left" if i == 0 else "right")
+    for row in found.rows:
+        shown.add_row(*(cell.replace("`", "") for cell in row))
+    out.print(shown)
+    for sentence in verdicts(content):
+        out.print(sentence.replace("*", ""))
 
 
 def _ratios(rows: Sequence["Measurement"]) -> Table:

@@ -28,7 +28,7 @@ def published_file(name: str, file: str) -> Path:
     """The file in FEDHULL_DATA_DIR, or downloaded, where its publisher's terms allow that."""
     folder = os.environ.get("FEDHULL_DATA_DIR")
     if name in _DOWNLOADS and (folder is None or not (Path(folder) / file).is_file()):
-        return download(*_DOWNLOADS[name], _cache_folder() / Path(file).name)
+        return download(*_DOWNLOADS[name], cache_folder() / Path(file).name)
     return find_published(file)
 
 
@@ -59,5 +59,6 @@ def download(url: str, sha256: str, target: Path) -> Path:
     return target
 
 
-def _cache_folder() -> Path:
+def cache_folder() -> Path:
+    """Where what can be had again is kept."""
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "fedhull"

@@ -1,12 +1,13 @@
 """A whole study in this process, with fresh identities: what demo and simulation stand on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from fedhull.progress import Report, ignore
+from fedhull.protocol.drive import Engine
 from fedhull.protocol.keys import Identity
 from fedhull.protocol.memory import MemoryEngine
 from fedhull.study.coordinator import run_study
@@ -32,12 +33,14 @@ def rehearse(
     attached: bytes | None = None,
     vanish: Mapping[str, Sequence[str]] | None = None,
     report: Report = ignore,
+    engine: Callable[..., Engine] = MemoryEngine,
 ) -> Rehearsal:
     """Run a study over {site: what it holds}, every message included.
 
     The sites and the coordinator get fresh keys; what the study says about either is replaced.
     `attached` is the content of the file that the study names, if it names one. `vanish`
-    says who disappears just before the message of which step.
+    says who disappears just before the message of which step; `engine` makes what moves the
+    messages, of the sites and of that.
     """
     identities = {site: Identity.generate() for site in holdings}
     coordinator = Identity.generate()
@@ -48,7 +51,7 @@ def rehearse(
     )
     task = task_of(study, attached)
     sites = {site: task.site(site, identities[site], held) for site, held in holdings.items()}
-    engine = MemoryEngine(sites.values(), vanish)
+    moving = engine(sites.values(), vanish)
     return Rehearsal(
-        study, sites, run_study(task.coordinator(), engine, coordinator, report=report)
+        study, sites, run_study(task.coordinator(), moving, coordinator, report=report)
     )
