@@ -12,10 +12,12 @@ import numpy as np
 
 from fedhull.data.datasets import load_dataset
 from fedhull.embed.cells import Cells
+from fedhull.errors import InvalidInput
 from fedhull.progress import Report
 from fedhull.report.disc_plot import draw_disc, draw_regions, new_figure
 from fedhull.report.palette import PALETTE
 from fedhull.reproduce.finding import Finding, Table, counted, score
+from fedhull.simulation.result import Simulation
 from fedhull.simulation.simulate import simulate
 
 METHODS = {
@@ -176,23 +178,38 @@ def compare(
     step(f"{data.name}, as in the paper")
     as_paper = simulate(x, y, split_seed=data.split_seed, **PAPER, **common)
     step(f"{data.name}, our defaults")
-    ours = simulate(x, y, **common)
+    ours, why_not = _if_possible(x, y, common)
     rows = []
     for method, words in METHODS.items():
         faithful = None if method in _OURS else as_paper.accuracy.get(method)
-        own = ours.accuracy.get(method) if method in (*_OURS, "majority") else None
-        rows.append((words, data.paper.get(method, ""), score(faithful), score(own)))
-    sent = ours.leakage
+        own = ours.accuracy.get(method) if ours and method in (*_OURS, "majority") else None
+        shown = "no model" if ours is None and method == "FL" else score(own)
+        rows.append((words, data.paper.get(method, ""), score(faithful), shown))
     points = int((y != "").sum()) if isinstance(x, Cells) else len(x)
+    left = f"{ours.leakage['ratio']:.1%} of the points leave" if ours else f"no study: {why_not}"
     title = (
         f"{title}: {points:,} points, {data.clients} sites, ε = {data.epsilon:g}; with our "
-        f"defaults {sent['ratio']:.1%} of the points leave"
+        f"defaults {left}"
     )
     return Table(title, ("", "paper", "as in the paper", "our defaults"), rows), {
         "points": points,
         "settings": common,
         "as_in_the_paper": as_paper.accuracy,
-        "our_defaults": ours.accuracy,
-        "leakage": {"as_in_the_paper": as_paper.leakage, "our_defaults": sent},
-        "decoded_exactly": [s.to_json()["decoded_exactly"] for s in (as_paper, ours)],
+        "our_defaults": ours.accuracy if ours else None,
+        "leakage": {
+            "as_in_the_paper": as_paper.leakage,
+            "our_defaults": ours.leakage if ours else None,
+        },
+        "decoded_exactly": [s.to_json()["decoded_exactly"] for s in (as_paper, ours) if s],
     }
+
+
+def _if_possible(
+    x: np.ndarray | Cells, y: np.ndarray, settings: dict[str, Any]
+) -> tuple[Simulation | None, str]:
+    """A simulation, or why there is none: of little data so much may be withheld that in one of the
+    trials nothing is left to tell apart."""
+    try:
+        return simulate(x, y, **settings), ""
+    except InvalidInput as problem:
+        return None, str(problem)

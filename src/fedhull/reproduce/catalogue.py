@@ -12,6 +12,7 @@ Experiment = Callable[[bool, int, Report], Finding]
 EXPERIMENTS: dict[str, tuple[str, str]] = {
     "differ": ("differ.differ", "where sites differ: alone, the paper's, ours, pooled"),
     "ballot": ("ballot.ballot", "accuracy and calibration with and without a ballot"),
+    "alignment": ("alignment.alignment", "sites measured differently, aligned or not"),
     "privacy": ("privacy.privacy", "what noise costs, and who can be found out"),
     "frame": ("frame.frame", "where the encoder of raw cells comes from; corrections"),
     "synthetic": ("synthetic.synthetic", "Fig. 5: two classes and a geodesic"),

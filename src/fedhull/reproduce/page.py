@@ -26,9 +26,8 @@ def to_json(finding: Finding, quick: bool, seed: int) -> dict[str, Any]:
             "tables": [vars(table) for table in finding.tables],
             "remarks": finding.remarks,
             "figure": finding.figure is not None,
-            "commit": _commit(),
-            "versions": {name: version(name) for name in _LIBRARIES}
-            | {"python": platform.python_version()},
+            "commit": commit(),
+            "versions": versions(),
         },
     }
 
@@ -43,7 +42,7 @@ def write_page(path: Path, folder: Path) -> None:
         content = json.loads(file.read_text())
         page = content["page"]
         parts += [f"## {page['title']}", _made_by(name, content)]
-        parts += [_markdown(table) for table in page["tables"]]
+        parts += [markdown(table) for table in page["tables"]]
         if page["figure"]:
             image = os.path.relpath(folder / f"{name}.svg", path.parent)
             parts.append(f"![{page['title']}]({image})")
@@ -61,7 +60,12 @@ def _made_by(name: str, content: dict[str, Any]) -> str:
     )
 
 
-def _commit() -> str:
+def versions() -> dict[str, str]:
+    """Of Python and of the libraries that numbers depend on."""
+    return {name: version(name) for name in _LIBRARIES} | {"python": platform.python_version()}
+
+
+def commit() -> str:
     """The checkout's commit, if this is one."""
     try:
         done = subprocess.run(
@@ -74,7 +78,8 @@ def _commit() -> str:
     return done.stdout.strip() or "unknown"
 
 
-def _markdown(table: dict[str, Any]) -> str:
+def markdown(table: dict[str, Any]) -> str:
+    """A table as Markdown, under its title."""
     lines = [f"**{table['title']}**", ""]
     lines.append("| " + " | ".join(table["columns"]) + " |")
     lines.append("|" + "---|" * len(table["columns"]))

@@ -14,8 +14,7 @@ import numpy as np
 
 from fedhull.disc.maps import pairwise_distance
 from fedhull.errors import InvalidInput
-from fedhull.learn.horocycles import draw_horocycles, horocycle_features
-from fedhull.learn.moment_classifier import SCALES
+from fedhull.learn.horocycles import SCALES, draw_horocycles, horocycle_features
 from fedhull.learn.moments import BITS, Moments, moments_of_points
 from fedhull.study.draft import draft_study, site_name, with_names
 from fedhull.study.hulls.holdings import make_hulls
