@@ -163,6 +163,22 @@ def test_in_other_dimensions_directions_are_uniform_on_the_sphere():
     np.testing.assert_allclose(directions.T @ directions / 4000, np.eye(3) / 3, atol=0.03)
 
 
+def test_directions_that_are_changed_in_place_are_not_taken_for_what_they_were():
+    directions, point = np.array([[1.0, 0.0], [0.0, 1.0]]), [[0.5, 0.0]]
+    before = busemann(point, directions)
+    directions[:] = directions[::-1].copy()
+    assert (busemann(point, directions) == before[:, ::-1]).all()
+
+
+@given(ball_points(4, deepest_gap=1e-15), st.sampled_from([2, 3]))
+def test_in_the_unit_ball_points_are_taken_as_they_are(ball, power):
+    """The root of 1 needs no arithmetic: as in a ball that is larger by a power of two."""
+    points = pull_inside(np.array(ball[1]) * np.sqrt(ball[0]), 1.0)
+    directions = unit(np.random.default_rng(0), 5, points.shape[1])
+    larger = busemann(points * 2.0**power, directions, 4.0**-power)
+    assert (busemann(points, directions) == larger).all()
+
+
 def test_many_points_are_worked_out_in_parts_that_do_not_show():
     x = 0.9 * unit(np.random.default_rng(0), 3000, 2)
     model = HorocycleFeatures(100).fit(x)

@@ -1,5 +1,7 @@
 """Where classes lie: found from corners and from features, and moved with the cells."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,6 +18,7 @@ from fedhull.learn.landmarks import landmarks_of_centres
 DRAWN = draw_horocycles(64, 2, (1.0, 3.0), 0)
 
 
+@cache
 def classes(seed, k=1.0):
     """Normally distributed cells of three classes, and the classes' centres and spreads."""
     rng = np.random.default_rng(seed)

@@ -138,3 +138,15 @@ def test_a_classifier_hears_of_sites_only_if_it_asks():
         LorentzClassifier().fit(x, y, groups=site[:-1])
     with pytest.raises(InvalidInput, match="fit_intercept must be True, False or 'auto'"):
         LorentzClassifier(fit_intercept="yes").fit(x, y)
+
+
+def test_what_is_left_of_one_class_only_decides_nothing():
+    # without the second site there is a single class, and nothing to fit
+    rng = np.random.default_rng(0)
+    x = np.concatenate(
+        [rng.normal([-0.4, 0.0], 0.05, (8, 2)), rng.normal([0.4, 0.0], 0.05, (8, 2))]
+    )
+    y, site = np.repeat([0, 1], 8), np.repeat([0, 1, 2], [4, 4, 8])
+    y[:2] = 0
+    model = LorentzClassifier().fit(x, y, groups=site)
+    assert model.score(x, y) == 1.0

@@ -1,13 +1,12 @@
-"""How well points in the disc stand for the data they were made from."""
+"""How well points in the disc stand for the data they were made from.
+
+scikit-learn and SciPy's statistics are imported when they are used: that takes seconds, and whoever
+reads points from a file needs neither.
+"""
 
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.stats import spearmanr
-from sklearn.decomposition import PCA
-from sklearn.metrics import pairwise_distances
-from sklearn.model_selection import StratifiedKFold, cross_val_score
-from sklearn.neighbors import KNeighborsClassifier
 
 from fedhull.disc.maps import pairwise_distance
 
@@ -35,6 +34,9 @@ def measure_quality(
     - ``knn_disc``, ``knn_pca2``, ``knn_pca10``: percent of cells whose 15 nearest neighbours vote
       for their label, in the disc and after PCA; ``majority``: of those with the commonest label.
     """
+    from sklearn.decomposition import PCA
+    from sklearn.metrics import pairwise_distances
+
     reduced = PCA(min(_COMPONENTS, *features.shape), random_state=seed).fit_transform(features)
     before = pairwise_distances(reduced)
     after = pairwise_distance(points, curvature=curvature)
@@ -50,6 +52,8 @@ def measure_quality(
 
 
 def _distances(before: np.ndarray, after: np.ndarray) -> dict[str, float]:
+    from scipy.stats import spearmanr
+
     pairs = np.triu_indices(len(before), 1)
     d, e = before[pairs], after[pairs]
     d, e = d[d > 0], e[d > 0]
@@ -80,6 +84,9 @@ def _label_accuracies(
     spaces: Mapping[str, np.ndarray], labels: np.ndarray, seed: int
 ) -> dict[str, float]:
     """Five-fold; labels that fewer than five cells have are left out."""
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+    from sklearn.neighbors import KNeighborsClassifier
+
     names, number, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     kept = sizes[number] >= _FOLDS
     if len(names) < 2 or len(np.unique(labels[kept])) < 2:

@@ -19,6 +19,7 @@ and it grows without bound at the rim. What is left of the real part, with a pha
 lies in [−1, 1], so that a cell adds at most 1 to any sum of features, wherever it lies.
 """
 
+from functools import lru_cache
 from math import gcd
 from typing import Any, NamedTuple
 
@@ -28,6 +29,9 @@ from fedhull.disc.points import as_ball_points, check_curvature
 from fedhull.disc.rim import square_norm, two_product
 from fedhull.errors import InvalidInput
 from fedhull.learn.waves import fill_busemann, fill_waves
+
+# The scales of frequencies, in turn, of all studies.
+SCALES = (1.0, 3.0)
 
 Sides = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -91,21 +95,25 @@ def _in_two_floats(points: Any, directions: np.ndarray, k: float) -> Sides:
     too much, both (d, D). Near ω the difference √k·x−ω cancels, so both sides need a second float.
     """
     x, gap = as_ball_points(points, k)
+    scaled, scaled_rest = _times_root(np.ascontiguousarray(x), k)
+    return scaled, scaled_rest, gap, *_directed(directions.tobytes(), directions.shape)
+
+
+# A search asks for features of a few points at a time, and always in the same directions.
+@lru_cache(maxsize=16)
+def _directed(raw: bytes, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """ω and what its floats have too much, both (d, D), of the bytes of directions (D, d)."""
+    directions = np.frombuffer(raw).reshape(shape)
     # ω is the direction at length one: (1 − δ/2)·direction, δ being what its square has too much
     square, error = square_norm(directions)
     rest = directions * (0.5 * ((square - 1.0) + error))[:, None]
-    scaled, scaled_rest = _times_root(np.ascontiguousarray(x), k)
-    return (
-        scaled,
-        scaled_rest,
-        gap,
-        np.ascontiguousarray(directions.T),
-        np.ascontiguousarray(rest.T),
-    )
+    return directions.T.copy(), rest.T.copy()
 
 
 def _times_root(x: np.ndarray, k: float) -> tuple[np.ndarray, np.ndarray]:
     """√k·x as a float and what that leaves out."""
+    if k == 1.0:
+        return x, np.zeros_like(x)
     root = np.sqrt(k)
     square, error = two_product(root, root)
     root_rest = ((k - square) - error) / (2.0 * root)

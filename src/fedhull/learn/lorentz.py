@@ -251,10 +251,15 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scaled, whitening = _scaled(points, intercept, self.curvature)
 
         def fit(rows: np.ndarray, tried: np.ndarray) -> np.ndarray:
+            found = np.full((len(strengths), len(tried), n_classes), -np.inf)
+            present = np.unique(targets[rows])
+            if len(present) == 1:
+                # without what is left out there is nothing to tell apart
+                found[:, :, present] = 0.0
+                return found
             # from weak to strong, each fit starts where the last one ended
             regression = self._regression(strengths[0], warm_start=True)
             features = _features(tried, intercept, self.curvature) @ whitening
-            found = np.full((len(strengths), len(tried), n_classes), -np.inf)
             for i, strength in enumerate(strengths):
                 regression.set_params(C=strength).fit(scaled[rows], targets[rows])
                 found[i][:, regression.classes_] = features @ _rows(regression).T

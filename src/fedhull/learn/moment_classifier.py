@@ -14,12 +14,10 @@ from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.learn.content import Content, Table, check_shape, shared
 from fedhull.learn.extent import Extent
-from fedhull.learn.horocycles import Horocycles, draw_horocycles, horocycle_features
+from fedhull.learn.horocycles import SCALES, Horocycles, draw_horocycles, horocycle_features
 from fedhull.learn.moments import AT_ONCE, BITS, Moments, moments_of_points
 from fedhull.learn.placing import points_of
 
-# The scales of frequencies, in turn.
-SCALES = (1.0, 3.0)
 # Scores below _LEAST count as that; their powers are made to add up to one. Chosen on several data
 # sets: the scores themselves are too cautious where classes have sharp edges, their squares too
 # certain where classes overlap.

@@ -13,6 +13,7 @@ case here, that is 1 to hundreds of digits.
 """
 
 import math
+from functools import lru_cache
 
 LEAST_VARIANCE = 64
 _LEAST_COST, _MOST_COST = 1e-12, 1e6
@@ -38,6 +39,9 @@ def delta_of(cost: float, epsilon: float) -> float:
     return min(1.0, math.exp(min(float(found.fun), 0.0)))
 
 
+# Every number of a study's noise depends on these two, which take thousands of steps each: they are
+# found once for each promise.
+@lru_cache
 def cost_of(epsilon: float, delta: float) -> float:
     """The largest ρ that promises (ε, δ).
 
@@ -54,6 +58,7 @@ def cost_of(epsilon: float, delta: float) -> float:
     return math.exp(brentq(excess, low, high, xtol=1e-12)) * (1.0 - 1e-9)
 
 
+@lru_cache
 def epsilon_of(cost: float, delta: float) -> float:
     """The smallest ε that ρ = cost promises with this δ."""
     if cost <= 0.0:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -11,10 +11,9 @@ import numpy as np
 from fedhull.errors import InvalidInput
 from fedhull.learn.centres import Centres
 from fedhull.learn.extent import Extent
-from fedhull.learn.horocycles import draw_horocycles
+from fedhull.learn.horocycles import SCALES, draw_horocycles
 from fedhull.learn.landmark_search import landmarks_of_features
 from fedhull.learn.landmarks import Landmarks, landmarks_of_centres
-from fedhull.learn.moment_classifier import SCALES, MomentClassifier
 from fedhull.learn.moments import BITS, Moments
 from fedhull.study.classes.ballot import Candidate
 from fedhull.study.classes.coordinator import ClassCoordinator, Labels, Matched
@@ -27,6 +26,9 @@ from fedhull.study.moments.site import MomentSite
 from fedhull.study.moments.sum import MOMENT_FIELD, MomentSummation, MomentTotal
 from fedhull.study.noise import CLEAR, noise_of
 from fedhull.study.study import Study
+
+if TYPE_CHECKING:
+    from fedhull.learn.moment_classifier import MomentClassifier
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -181,7 +183,10 @@ class MomentCoordinator(ClassCoordinator):
         matched = self.matched
         return (None, {}) if matched is None else (matched.match, matched.secrets)
 
-    def _fitted(self, opened: MomentTotal, **settings: Any) -> MomentClassifier:
+    def _fitted(self, opened: MomentTotal, **settings: Any) -> "MomentClassifier":
+        # scikit-learn takes seconds to import, and sites, which share this module, do not fit
+        from fedhull.learn.moment_classifier import MomentClassifier
+
         study, noise = self.study, noise_of(self.study)
         settings |= {
             "dimension": 2,

@@ -12,8 +12,7 @@ from fedhull.disc.isometry import Isometry
 from fedhull.disc.points import as_ball_points
 from fedhull.errors import InvalidInput
 from fedhull.learn.extent import Extent
-from fedhull.learn.horocycles import Horocycles, draw_horocycles
-from fedhull.learn.moment_classifier import SCALES
+from fedhull.learn.horocycles import SCALES, Horocycles, draw_horocycles
 from fedhull.learn.moments import Moments, moments_of_points
 from fedhull.study.classes.holdings import (
     ClassHoldings,

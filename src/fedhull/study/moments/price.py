@@ -1,14 +1,17 @@
 """What noise would cost in accuracy, as far as one site can tell from its own cells."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedhull.learn.moment_classifier import SCALES, MomentClassifier
+from fedhull.learn.horocycles import SCALES
 from fedhull.learn.moments import Moments
 from fedhull.study.moments.holdings import MomentHoldings, extent_of
 from fedhull.study.noise import key_for, noise_of
 from fedhull.study.study import Study
+
+if TYPE_CHECKING:
+    from fedhull.learn.moment_classifier import MomentClassifier
 
 _DRAWS = 5
 # With fewer held-out cells nothing can be said.
@@ -19,6 +22,8 @@ def price_of_noise(study: Study, own: MomentHoldings) -> dict[str, Any] | None:
     """Percent of the site's held-out cells that are classified correctly without noise and with it,
     on average over a few draws, if every site holds what this one holds and classes are matched
     rightly. None if there are too few cells to tell."""
+    from fedhull.learn.moment_classifier import MomentClassifier
+
     noise, n_sites = noise_of(study), len(study.clients)
     n_classes = len(own.classes)
     if noise is None or n_classes < 2 or len(own.test_y) < _FEWEST:
@@ -63,5 +68,5 @@ def price_words(price: dict[str, Any] | None) -> str:
     )
 
 
-def _share_right(model: MomentClassifier, own: MomentHoldings) -> float:
+def _share_right(model: "MomentClassifier", own: MomentHoldings) -> float:
     return 100.0 * float((model.predict(own.test_x) == own.test_y).mean())
