@@ -8,7 +8,7 @@ from federations import Federation, ended
 
 from fedhull.learn.model import model_to_json
 
-pytestmark = [pytest.mark.slow, pytest.mark.processes]
+pytestmark = [pytest.mark.slow, pytest.mark.flower]
 
 
 def test_a_study_of_three_sites_equals_the_memory_engines(tmp_path):
