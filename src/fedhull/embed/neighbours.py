@@ -1,7 +1,7 @@
 """A fast embedder in the manner of Poincaré maps: a graph of nearest neighbours, laid out in the
 disc.
 
-New cells are placed between *anchors*, averages of five to nine cells each: what is kept, and
+New cells are placed between *anchors*, averages of five cells each, or a few more: what is kept, and
 shipped with a study, holds no single cell.
 """
 

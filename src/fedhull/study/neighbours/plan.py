@@ -1,6 +1,5 @@
 """What an encoder study of three sums would send, before anything is sent."""
 
-import math
 from typing import Any
 
 from fedhull.protocol.layout import Layout
@@ -27,7 +26,7 @@ def plan_neighbours(study: NeighbourStudy, genes: GeneList, own: NeighbourHoldin
     n_genes = min(most_genes(study, cells), len(genes.names))
     n_components = min(study.encoder.n_components, n_genes)
     size = group_size(study, cells)
-    anchors = halved(cells // sites, size)
+    anchors = max(1, cells // sites // size)
     layouts = {
         "genes": GeneSummation(study, len(genes.names)).layout((cells,), sites),
         "axes": AxisSummation(study, n_genes, b"").layout((cells,), sites),
@@ -81,11 +80,3 @@ def plan_neighbours(study: NeighbourStudy, genes: GeneList, own: NeighbourHoldin
 
 def _numbers(layout: Layout) -> int:
     return sum(length for _, length in layout.parts)
-
-
-def halved(cells: int, smallest: int) -> int:
-    """How many groups so many cells make that are halved as long as both halves are large enough,
-    if nobody asks whose they are."""
-    if cells < 2 * smallest:
-        return 1
-    return halved(cells // 2, smallest) + halved(math.ceil(cells / 2), smallest)
