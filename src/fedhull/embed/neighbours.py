@@ -1,8 +1,8 @@
 """A fast embedder in the manner of Poincaré maps: a graph of nearest neighbours, laid out in the
 disc.
 
-New cells are placed between *anchors*, averages of five cells each, or a few more: what is kept, and
-shipped with a study, holds no single cell.
+New cells are placed between *anchors*, averages of five cells each, or a few more: what is kept,
+and shipped with a study, holds no single cell.
 """
 
 from dataclasses import dataclass, field
