@@ -238,7 +238,12 @@ def test_sums_of_different_sizes_for_different_sites_open_nothing():
         outgoing = server.advance(engine.step(server.step.value, outgoing)[0])
     header = {"study": study.hash, "session": server.session}
     (total,), honest = server._totals, m.decode_to_client(outgoing["site-a"], study)
-    lie = m.Size(**header, totals=[total + 8], announcements=honest.announcements)
+    lie = m.Size(
+        **header,
+        totals=[total + 8],
+        fingerprints=honest.fingerprints,
+        announcements=honest.announcements,
+    )
     replies, failures = engine.step("upload", outgoing | {"site-a": m.encode_to_client(lie, None)})
     assert failures == {"site-a": "InconsistentView"}
     server.advance(replies)

@@ -20,6 +20,7 @@ from fedhull.protocol.client import ClientState
 from fedhull.protocol.dealing import lengths
 from fedhull.protocol.keys import Randomness, seal, unseal
 from fedhull.protocol.masking import pairwise_mask, self_mask
+from fedhull.protocol.views import fingerprints, keys_digest
 from fedhull.study.counts import COUNTS, Counts
 
 SITES = 40
@@ -114,6 +115,7 @@ def test_a_site_is_not_told_of_participants_whose_keys_it_was_not_shown():
         study=session.study.hash,
         session=session.server.session,
         participants=session.study.marked(session.clients),
+        keys=bytes(32),
         sealed={},
     )
     assert session.step({VICTIM: m.encode_to_client(told, None)})[1] == {VICTIM: "InconsistentView"}
@@ -154,7 +156,15 @@ def test_two_lists_of_participants_end_before_any_upload():
         held = m.decode_to_client(session.outgoing[name], session.study).sealed
         return {k: v for k, v in held.items() if k != gone} if name in one else held
 
-    lies = session.lie(participants=lambda n: fewer if n in one else everybody, sealed=sealed)
+    def keys(name):
+        listed = session.server._listed
+        return keys_digest(
+            fingerprints(listed[n] for n in sorted(listed) if n != gone or name not in one)
+        )
+
+    lies = session.lie(
+        participants=lambda n: fewer if n in one else everybody, keys=keys, sealed=sealed
+    )
     replies, failures = session.step(lies)
     assert not failures
     # whichever announcements it passes on, there is no quorum for either view
@@ -170,6 +180,11 @@ def test_two_lists_of_participants_end_before_any_upload():
             study=session.study.hash,
             session=session.server.session,
             totals=[16],
+            fingerprints=fingerprints(
+                session.server._listed[n]
+                for n in sorted(session.clients)
+                if n != gone or name not in one
+            ),
             announcements=alike,
         )
         with pytest.raises(BelowThreshold, match="quorum"):

@@ -36,6 +36,7 @@ from fedhull.protocol.client import ClientState
 from fedhull.protocol.drive import drive
 from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.server import Step
+from fedhull.protocol.views import fingerprints, keys_digest
 from fedhull.study.counts import COUNTS
 
 STEPS = [step.value for step in Step if step is not Step.DONE]
@@ -227,7 +228,7 @@ def lie(graph, step, change):
     half = ordered[1::2] if "site-d" in ordered[::2] else ordered[::2]
 
     def down(kind, name, raw):
-        return change(study, name, raw, name in half) if kind == step else raw
+        return change(server, name, raw, name in half) if kind == step else raw
 
     engine = Tampering(clients.values(), down)
     with pytest.raises(ProtocolError):
@@ -241,7 +242,8 @@ def without(mapping, name):
 
 
 def test_different_key_lists_for_different_clients_are_noticed_before_any_upload(graph):
-    def change(study, name, raw, in_half):
+    def change(server, name, raw, in_half):
+        study = server.study
         if name not in ("site-c", "site-d"):
             listed = m.decode_to_client(raw, study).advertisements
             return edit(raw, study, advertisements=without(listed, "site-d"))
@@ -253,7 +255,8 @@ def test_different_key_lists_for_different_clients_are_noticed_before_any_upload
 
 
 def test_a_key_list_with_foreign_keys_is_refused(graph):
-    def change(study, name, raw, in_half):
+    def change(server, name, raw, in_half):
+        study = server.study
         listed = m.decode_to_client(raw, study).advertisements
         names = [*listed]
         others = dict(zip([*names[1:], names[0]], listed.values(), strict=True))
@@ -264,7 +267,8 @@ def test_a_key_list_with_foreign_keys_is_refused(graph):
 
 
 def test_too_short_a_key_list_is_refused(graph):
-    def change(study, name, raw, in_half):
+    def change(server, name, raw, in_half):
+        study = server.study
         listed = m.decode_to_client(raw, study).advertisements
         others = [k for k in listed if k != name][:1]
         return edit(raw, study, advertisements={k: listed[k] for k in [name, *others]})
@@ -274,20 +278,24 @@ def test_too_short_a_key_list_is_refused(graph):
 
 
 def test_different_participants_for_different_clients_are_noticed_before_any_upload(graph):
-    def change(study, name, raw, in_half):
+    def change(server, name, raw, in_half):
+        study = server.study
         if not in_half:
             return raw
         honest = m.decode_to_client(raw, study)
         participants = study.marked(set(study.named(honest.participants)) - {"site-d"})
+        listed = without(server._listed, "site-d")
+        keys = keys_digest(fingerprints(listed[each] for each in sorted(listed)))
         sealed = without(honest.sealed, "site-d")
-        return edit(raw, study, sealed=sealed, participants=participants)
+        return edit(raw, study, sealed=sealed, participants=participants, keys=keys)
 
     _, clients = lie(graph, "announce", change)
     assert ClientState.UPLOADED not in {c.state for c in clients.values()}
 
 
 def test_different_survivors_for_different_clients_are_noticed_before_unmasking(graph):
-    def change(study, name, raw, in_half):
+    def change(server, name, raw, in_half):
+        study = server.study
         survivors = m.decode_to_client(raw, study).survivors
         drop = "site-d" if in_half else "site-a"
         kept = [s for s in study.named(survivors) if s != drop or s == name]
@@ -319,7 +327,8 @@ def test_an_impossible_list_of_survivors_is_refused(change, failure, graph):
 
 
 def test_confirmations_of_another_list_are_refused(graph):
-    def change(study, name, raw, in_half):
+    def change(server, name, raw, in_half):
+        study = server.study
         confirmations = m.decode_to_client(raw, study).confirmations
         # repeat one's own under another name, or hold one back below the threshold
         return edit(raw, study, confirmations=dict(list(confirmations.items())[:2]))
@@ -448,8 +457,8 @@ def sample_messages(study, session):
     return {
         "invite": m.Invite(**header),
         "key-list": m.KeyList(**header, advertisements={}),
-        "sealed-list": m.SealedList(**header, participants=b"\0", sealed={}),
-        "size": m.Size(**header, totals=[2**40], announcements={}),
+        "sealed-list": m.SealedList(**header, participants=b"\0", keys=bytes(32), sealed={}),
+        "size": m.Size(**header, totals=[2**40], fingerprints=b"", announcements={}),
         "survivor-list": m.SurvivorList(**header, survivors=b"\0"),
         "confirmation-list": m.ConfirmationList(**header, confirmations={}),
         "propose": m.Propose(**header, content=b"", asked=b"\0"),

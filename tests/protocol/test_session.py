@@ -35,7 +35,6 @@ from fedhull.protocol.client import ClientSession, ClientState
 from fedhull.protocol.drive import drive
 from fedhull.protocol.masking import pairwise_mask, self_mask
 from fedhull.protocol.memory import MemoryEngine
-from fedhull.study.hulls.sum import HullSummation
 
 STEPS = ["advertise", "share", "announce", "upload", "confirm", "unmask"]
 
@@ -190,17 +189,17 @@ def test_an_upload_looks_uniform_when_all_others_but_one_collude_with_the_server
         server, engine, clients, hulls = uploads_of_session(4, seed=seed % 3)
         study, layout = server.study, server._layout
         victim, friend = "site-a", "site-b"
-        salt = study.session_salt(server._session, HullSummation(study).context)
+        view = server._view
         # the server has restored the victim's own mask; the colluders know theirs with the victim
         known = layout.subtract(
-            engine.upload_of(server, victim), self_mask(clients[victim]._seed, salt, layout)
+            engine.upload_of(server, victim), self_mask(clients[victim]._seed, view, layout)
         )
         agreed = clients[victim]._masks
         colluders = {name: agreed[name] for name in ("site-c", "site-d")}
-        known = layout.subtract(known, pairwise_mask(victim, colluders, salt, layout))
+        known = layout.subtract(known, pairwise_mask(victim, colluders, view, layout))
         values += known[0].tolist()
         slots += known[1].tolist()
-        last = pairwise_mask(victim, {friend: agreed[friend]}, salt, layout)
+        last = pairwise_mask(victim, {friend: agreed[friend]}, view, layout)
         unmasked.append((layout.subtract(known, last), clients[victim], hulls))
     assert looks_uniform(values, study.coding.field.q)
     assert looks_uniform(slots, SLOT_FIELD.q)

@@ -101,16 +101,13 @@ class Field:
         self, total: np.ndarray, more_bytes: Callable[[int], bytes], negative: bool = False
     ) -> None:
         """Add as many uniform elements of the stream to a vector, or subtract them, in one pass."""
-        width = (self.bits + 7) // 8
+        n, width = len(total), (self.bits + 7) // 8
         mask, q = np.uint64((1 << self.bits) - 1), np.uint64(self.q)
         done = 0
-        while done < len(total):
-            octets = np.frombuffer(more_bytes(len(total) * width), dtype=np.uint8)
-            if width < 8:
-                wide = np.zeros((len(total), 8), dtype=np.uint8)
-                wide[:, :width] = octets.reshape(len(total), width)
-                octets = wide
-            candidates = octets.view("<u8").astype(np.uint64, copy=False).ravel()
+        while done < n:
+            # words of eight bytes, the next one `width` bytes on; what is too much is masked off
+            octets = more_bytes(n * width) + bytes(8 - width)
+            candidates = np.ndarray(n, dtype="<u8", buffer=octets, strides=(width,))
             done = _add_candidates(total, done, candidates, mask, q, negative)
 
 

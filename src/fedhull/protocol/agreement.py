@@ -188,10 +188,19 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
         """The inverse of `marked`; BadMessage unless it marks clients."""
         return self._named(bits)
 
+    def ranked(self, bits: bytes) -> dict[str, int]:
+        """The same clients, each with its place, from 0, among them."""
+        return self._ranked(bits)
+
+    # In a rehearsal all sites are told the same few lists.
+
+    @cached_property
+    def _ranked(self) -> Callable[[bytes], dict[str, int]]:
+        return lru_cache(maxsize=8)(partial(_ranked, tuple(self.seats)))
+
     @cached_property
     def _named(self) -> Callable[[bytes], frozenset[str]]:
-        # in a rehearsal all sites are told the same few lists
-        return lru_cache(maxsize=8)(partial(_named, tuple(self.seats)))
+        return lru_cache(maxsize=8)(lambda bits: frozenset(self._ranked(bits)))
 
     def check_valid(self, today: date) -> None:
         """Raise InvalidInput if the study is over."""
@@ -206,12 +215,13 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
         return digest(b"salt", self.hash, session, context)
 
 
-def _named(names: tuple[str, ...], bits: bytes) -> frozenset[str]:
+def _ranked(names: tuple[str, ...], bits: bytes) -> dict[str, int]:
     whole = int.from_bytes(bits, "little")
     if len(bits) != -(-len(names) // 8) or whole.bit_length() > len(names):
         raise BadMessage("a list of sites is not of this study's roster")
     lowest_first = f"{whole:b}"[::-1]
-    return frozenset(name for name, bit in zip(names, lowest_first, strict=False) if bit == "1")
+    marked = (name for name, bit in zip(names, lowest_first, strict=False) if bit == "1")
+    return {name: rank for rank, name in enumerate(marked)}
 
 
 def about_words(study: Agreement) -> list[str]:
@@ -236,8 +246,8 @@ def collusion_words(study: Agreement) -> str:
     if study.is_sparse:
         return (
             f"Even if {sites} together with the coordinator, the chance that they can tell what "
-            f"any single other site has sent is below one in 2^40; the graph of masks is not made "
-            f"for more of them."
+            f"any single other site has sent is below one in 2^40, unless the coordinator tries "
+            f"more than 2^35 graphs of masks before it starts; they are not made for more sites."
         )
     return (
         f"Even if {sites} together with the coordinator, they cannot tell what any single other "

@@ -26,7 +26,16 @@ from fedhull.protocol.keys import ExchangeKey, Identity, Randomness, digest, sea
 from fedhull.protocol.layout import Layout, Vector
 from fedhull.protocol.masking import answer_salt, pairwise_mask, self_mask
 from fedhull.protocol.summation import Contribution, Totals
-from fedhull.protocol.views import seal_context, sized_view, survivor_digest, view_digest
+from fedhull.protocol.views import (
+    FINGERPRINT_BYTES,
+    fingerprint,
+    fingerprints,
+    keys_digest,
+    seal_context,
+    sized_view,
+    survivor_digest,
+    view_digest,
+)
 
 
 class ClientState(StrEnum):
@@ -93,10 +102,14 @@ class ClientSession:
         self._masks: dict[str, bytes] = {}
         self._channels: dict[str, bytes] = {}
         self._participants: frozenset[str] = frozenset()
+        self._places: dict[str, int] = {}
+        self._keys = b""
         self._received: dict[str, Secrets] = {}
         self._order_key = b""
         self._view = b""
+        # who is in the sum, as the server says, and as the witnesses have confirmed
         self._survivors: frozenset[str] = frozenset()
+        self._settled: frozenset[str] = frozenset()
         self._agreed = b""
         self._question: m.Propose | m.Publish | None = None
         self._asked: frozenset[str] = frozenset()
@@ -193,6 +206,13 @@ class ClientSession:
             raise InconsistentView(
                 "the sealed messages are not those of the participants, or some are missing"
             )
+        places = self.study.ranked(message.participants)
+        if self.name in graph.witnesses and message.keys != keys_digest(
+            fingerprints(self._advertised[name] for name in places)
+        ):
+            raise InconsistentView("the participants' keys are not those that this client knows")
+        if self._summation.ordered and not graph.dealers & participants:
+            raise BelowThreshold("nobody who deals the key of the order takes part")
         received = {self.name: self._received[self.name]}
         for sender, sealed in message.sealed.items():
             opened = unseal(*self._channel(sender, self.name), sealed)
@@ -208,27 +228,41 @@ class ClientSession:
         if self.name in graph.witnesses:
             shares = add_shares([secrets.count_shares for secrets in received.values()])
         self._received, self._participants = received, participants
+        self._places, self._keys = places, message.keys
         self._order_key = order_key(received, graph)
-        self._view = view_digest(self._salt, message.participants, self._order_key)
+        self._view = view_digest(self._salt, message.participants, message.keys, self._order_key)
         self.state = ClientState.ANNOUNCED
         return m.Announce(**self._header, view=self._view, shares=shares)
 
     def _upload(self, message: m.Size) -> m.Upload:
         participants = len(self._participants)
+        self._check_keys(message.fingerprints)
         totals = self._checked_totals(message, participants)
+        view = sized_view(self._view, totals)
         place = 0
         if self._summation.ordered:
             place = place_in_order(self.name, self._participants, self._order_key)
         drawn = self._contribution.draw(place, self._randomness)
         vector = self._contribution.vector(drawn, totals, participants)
         layout = self._summation.layout(totals, participants)
-        masked = self._masked(vector, layout, self._participants, self._salt)
-        masked = layout.add(masked, self_mask(self._seed, self._salt, layout))
+        masked = self._masked(vector, layout, self._participants, view)
+        masked = layout.add(masked, self_mask(self._seed, view, layout))
         self.drawn, self.totals = drawn, totals
         self.size = sum(length for _, length in layout.parts)
-        self._view = sized_view(self._view, totals)
+        self._view = view
         self.state = ClientState.UPLOADED
         return m.Upload(**self._header, view=self._view, vector=layout.pack(masked))
+
+    def _check_keys(self, listed: bytes) -> None:
+        """Raise InconsistentView unless the keys that this client was shown are those that the
+        witnesses know, who have heard of everybody under them in this session."""
+        if keys_digest(listed) != self._keys:
+            raise InconsistentView("the fingerprints are not those that this client has announced")
+        for name, place in self._places.items():
+            begin = place * FINGERPRINT_BYTES
+            seen = self._advertised.get(name)
+            if seen is not None and fingerprint(seen) != listed[begin : begin + FINGERPRINT_BYTES]:
+                raise InconsistentView(f"this client was shown other keys of {name!r} than others")
 
     def _checked_totals(self, message: m.Size, participants: int) -> Totals:
         """What all participants have announced together, restored from their shares: the server's
@@ -266,18 +300,16 @@ class ClientSession:
         return layout.add(vector, pairwise_mask(self.name, agreed, salt, layout))
 
     def _confirm(self, message: m.SurvivorList) -> m.Confirm:
-        survivors, graph = self.study.named(message.survivors), self._graph
+        survivors = self.study.named(message.survivors)
         if not survivors <= self._participants:
             raise InconsistentView("the list of survivors names somebody who takes no part")
         if self.name not in survivors:
             raise InconsistentView("the list of survivors omits this client, which uploaded")
         self._check_number(survivors)
-        # whose shares this client would give must be hidden by others who stay
-        for owner in survivors & (graph.owners[self.name] | {self.name}):
-            if not graph.keeps(owner, survivors):
-                raise BelowThreshold(
-                    f"too few of those who hold the shares of {owner!r} are among the survivors"
-                )
+        if not self._graph.keeps_all(survivors):
+            raise BelowThreshold(
+                "too few of those who hold the shares of a survivor are survivors themselves"
+            )
         self._survivors, self._agreed = survivors, survivor_digest(message.survivors)
         self.state = ClientState.CONFIRMED
         return m.Confirm(**self._header, view=self._view, survivors=self._agreed)
@@ -294,6 +326,7 @@ class ClientSession:
                     f"{name!r} was shown different participants or survivors than this client"
                 )
         owners = sorted(self._graph.owners[self.name] & self._participants)
+        self._settled = self._survivors
         self.state = ClientState.UNMASKED
         return m.Unmask(
             **self._header,
@@ -329,8 +362,9 @@ class ClientSession:
 
         The numbers are masked with those of all who are asked with it, and have been shown the
         same, so that the server can open their sum only. Without numbers, and if those who are
-        asked are not enough or not those whom this client has confirmed, it is noise, which looks
-        the same and spoils the sum: the server cannot tell whether, or why, a client objects.
+        asked are not enough or not all in the sum that the witnesses have confirmed, it is noise,
+        which looks the same and spoils the sum: the server cannot tell whether, or why, a client
+        objects.
         """
         states = {ClientState.ASKED: ClientState.JUDGED, ClientState.DONE: ClientState.ANSWERED}
         question = self._question
@@ -340,12 +374,12 @@ class ClientSession:
         if self.name not in asked:
             return None
         kind = m.tag_of(type(question)).encode()
-        enough = len(asked) >= self.study.threshold and self._graph.keeps(self.name, asked)
-        if numbers is None or not enough or not asked <= self._survivors:
+        enough = len(asked) >= self.study.threshold and self._graph.keeps_all(asked)
+        if numbers is None or not enough or not asked <= self._settled:
             noise = self._randomness.token(f"noise {kind.decode()}")
             masked = layout.add_mask(layout.zeros(), noise)
         else:
-            salt = answer_salt(kind, self._salt, question.content, question.asked)
+            salt = answer_salt(kind, self._view, question.content, question.asked)
             masked = self._masked(numbers, layout, asked, salt)
         return self._signed(m.Answer(**self._header, numbers=layout.pack(masked)))
 

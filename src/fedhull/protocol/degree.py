@@ -19,9 +19,9 @@ which c = collusion·n work together with the server and d = dropout·n may drop
   anybody acts on it. Two views could each find a quorum only if 2w − m witnesses collude, which has
   the probability P(H(n, c, m) ≥ 2w − m).
 
-Both are at most 2^−60, for graphs that nobody has chosen (`graph` says what that costs who tries
-many). If no more than d sites drop out, every circle keeps s and the jury w of its members, except
-with a probability of 2^−20.
+Both are at most 2^−80, for graphs that nobody has chosen (`graph` says what is left if somebody
+tries many). If no more than d sites drop out, every circle keeps s and the jury w of its members,
+except with a probability of 2^−20.
 """
 
 from bisect import bisect_left
@@ -33,7 +33,7 @@ import numpy as np
 
 # Probabilities as powers of 1/2: that a graph is of use to colluders, and that it cannot bear the
 # dropouts that it should.
-SECURITY, AVAILABILITY = 60, 20
+SECURITY, AVAILABILITY = 80, 20
 
 
 @dataclass(frozen=True)

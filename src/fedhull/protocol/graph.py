@@ -5,8 +5,9 @@ site has a circle of holders, and the session a jury of witnesses (`degree` says
 why). Both are drawn from the study's hash and the session's number, so that everybody works out the
 same graph, and nobody can be shown another.
 
-The server chooses the number of the session and may try many. Each try costs a scrypt of 16 MB: a
-million of them, 15 hours of a processor, leave 2^−40 of the 2^−60 that a graph is of use to it.
+The server chooses the number of the session and may try many. Each try costs a scrypt of 16 MB, 50
+ms of a processor or perhaps 20 microseconds of a fast graphics card. After 2^35 tries, a week of
+such a card, a chance of 2^−40 is left that any of up to 16 sums had a graph that is of use to it.
 """
 
 from collections.abc import Collection, Iterable
@@ -20,7 +21,7 @@ from fedhull.protocol.degree import Degree, few
 from fedhull.protocol.keys import costly_seed, keystream, stretch
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Graph:
     """For each site who holds shares of its secrets, and whose it holds; the witnesses; and who
     deals the key of the order, if the sites go by one."""
@@ -58,12 +59,22 @@ class Graph:
         """Whether enough of a site's holders are there."""
         return sum(holder in there for holder in self.holders[name]) >= self.enough_holders
 
+    def keeps_all(self, there: frozenset[str]) -> bool:
+        """Whether enough holders are there of everybody who is."""
+        return _keeps_all(self, there)
+
     def bearable(self, there: Iterable[str]) -> set[str]:
         """Those who keep enough holders if all of the others leave."""
         kept = set(there)
         while thin := {name for name in kept if not self.keeps(name, kept)}:
             kept -= thin
         return kept
+
+
+# In a rehearsal all sites are told the same, and ask the same.
+@lru_cache(maxsize=8)
+def _keeps_all(graph: Graph, there: frozenset[str]) -> bool:
+    return all(graph.keeps(name, there) for name in there)
 
 
 def graph_of(study: Agreement, session: bytes, ordered: bool) -> Graph:

@@ -1,8 +1,10 @@
 """The masks of a vector: one for every two partners, which cancel, and one of each client's own.
 
 Client i adds +m_ij for every partner j that comes after it and −m_ij for every one before it, so
-that the masks of two clients who both upload cancel in the sum. Its own mask protects an upload
-that arrives after the server has asked for the pairwise masks of a client it took for vanished.
+that the masks of two clients who both upload cancel in the sum, if both have seen the same: the
+session, the participants and their keys, and what all of them have announced. Its own mask
+protects an upload that arrives after the server has asked for the pairwise masks of a client it
+took for vanished.
 
 What sites answer to something the server has shown them, a proposal or the published result, goes
 back under pairwise masks alone: the server, which has learned the self-mask seeds by then, opens
@@ -32,6 +34,6 @@ def pairwise_mask(client: str, agreed: Mapping[str, bytes], salt: bytes, layout:
     return total
 
 
-def answer_salt(kind: bytes, salt: bytes, shown: bytes, asked: bytes) -> bytes:
-    """What the masks of an answer are bound to, besides the session."""
-    return digest(b"answer", kind, salt, digest(shown), asked)
+def answer_salt(kind: bytes, view: bytes, shown: bytes, asked: bytes) -> bytes:
+    """What the masks of an answer are bound to, besides what all had seen when they uploaded."""
+    return digest(b"answer", kind, view, digest(shown), asked)

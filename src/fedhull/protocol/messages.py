@@ -97,9 +97,10 @@ class Share(Message, frozen=True, kw_only=True, tag="share"):
 
 
 class SealedList(Message, frozen=True, kw_only=True, tag="sealed-list"):
-    """Who takes part, and what these have sealed for this client."""
+    """Who takes part, a digest of their keys, and what these have sealed for this client."""
 
     participants: bytes
+    keys: Bytes32
     sealed: dict[Name, bytes]
 
 
@@ -113,9 +114,11 @@ class Announce(Message, frozen=True, kw_only=True, tag="announce"):
 
 class Size(Message, frozen=True, kw_only=True, tag="size"):
     """What all participants have announced together, and as many witnesses' shares of it as it
-    takes, signed by their authors: every client restores the totals itself."""
+    takes, signed by their authors: every client restores the totals itself. And the fingerprints of
+    all participants' advertisements, in which it looks up those that it was shown."""
 
     totals: list[Number]
+    fingerprints: bytes
     announcements: dict[Name, bytes]
 
 

@@ -30,7 +30,7 @@ from fedhull.protocol.keys import ExchangeKey, Identity
 from fedhull.protocol.layout import Layout, Vector
 from fedhull.protocol.summation import Summation, Totals
 from fedhull.protocol.unmasking import unmasked_sum
-from fedhull.protocol.views import sized_view, survivor_digest
+from fedhull.protocol.views import fingerprints, keys_digest, sized_view, survivor_digest
 
 M = TypeVar("M", bound=m.Message)
 # Sender, message, and the signed bytes to be passed on.
@@ -81,6 +81,8 @@ class ServerSession:
         self._graph: Graph = graph_of(study, self._session, summation.ordered)
         self._asked: set[str] = set(study.clients if invited is None else invited)
         self._advertised: dict[str, m.Advertise] = {}
+        self._listed: dict[str, bytes] = {}
+        self._fingerprints = b""
         self._participants: set[str] = set()
         # whose uploads are in the sum, which is all that is kept of them
         self._survivors: list[str] = []
@@ -206,7 +208,7 @@ class ServerSession:
         for name, message, raw in accepted:
             listed[name], advertised[name] = raw, message
         self._check_enough(listed)
-        self._advertised = advertised
+        self._advertised, self._listed = advertised, listed
         self.step = Step.SHARE
         # witnesses know everybody: the same, large message for all of them
         whole = self._encode(m.KeyList(**self._header, advertisements=listed))
@@ -240,13 +242,17 @@ class ServerSession:
         self._check_enough(self._participants)
         self.step = Step.ANNOUNCE
         participants = self.study.marked(self._participants)
+        self._fingerprints = fingerprints(
+            self._listed[name] for name in self.study.ranked(participants)
+        )
+        keys = keys_digest(self._fingerprints)
         sealed_for: dict[str, dict[str, bytes]] = {name: {} for name in shared}
         for name, sealed_by in shared.items():
             for receiver in sealed_by.keys() & self._participants:
                 sealed_for[receiver][name] = sealed_by[receiver]
         return {
             name: self._encode(
-                m.SealedList(**self._header, participants=participants, sealed=sealed)
+                m.SealedList(**self._header, participants=participants, keys=keys, sealed=sealed)
             )
             for name, sealed in sealed_for.items()
         }
@@ -277,6 +283,7 @@ class ServerSession:
         size_message = m.Size(
             **self._header,
             totals=list(self._totals),
+            fingerprints=self._fingerprints,
             announcements={name: replies[name][1] for name in enough},
         )
         return self._to_all([name for name in replies if name not in self.refused], size_message)
@@ -344,11 +351,10 @@ class ServerSession:
                 self._refuse(name, BadMessage(f"{name!r} has not given the shares asked for"))
         self._check_enough(shares)
         self._check_circles(shares)
-        salt = self.study.session_salt(self._session, self._summation.context)
         total, wrong = unmasked_sum(
             self.study,
             self._graph,
-            salt,
+            self._view,
             self._layout,
             self._masked,
             self._survivors,

@@ -1,15 +1,34 @@
 """What participants have seen, as digests: whoever signs the same digest has seen the same."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fedhull.protocol.keys import digest
 
+# Nobody finds a second advertisement with the fingerprint of an honest site's.
+FINGERPRINT_BYTES = 16
 
-def view_digest(salt: bytes, participants: bytes, order: bytes) -> bytes:
-    """Which session it is and what it starts from, who takes part, and in which order: the same for
-    all, or nothing is unmasked. The key of the order is made of 128-bit secrets, so that this tells
-    the server nothing."""
-    return digest(b"view", salt, participants, order)
+
+def fingerprint(advertisement: bytes) -> bytes:
+    """A signed advertisement in short."""
+    return digest(b"advertisement", advertisement)[:FINGERPRINT_BYTES]
+
+
+def fingerprints(advertisements: Iterable[bytes]) -> bytes:
+    """Those of all participants, one after the other, in the order of their seats."""
+    return b"".join(map(fingerprint, advertisements))
+
+
+def keys_digest(listed: bytes) -> bytes:
+    """What all participants' fingerprints come to."""
+    return digest(b"keys", listed)
+
+
+def view_digest(salt: bytes, participants: bytes, keys: bytes, order: bytes) -> bytes:
+    """Which session it is and what it starts from, who takes part, with which keys, and in which
+    order: the same for all, or nothing is unmasked. Keys are fresh, so that no view is that of
+    another session. The key of the order is made of 128-bit secrets, so that this tells the server
+    nothing."""
+    return digest(b"view", salt, participants, keys, order)
 
 
 def sized_view(view: bytes, totals: Sequence[int]) -> bytes:
