@@ -11,11 +11,11 @@ from commands import fedhull
 from sklearn.svm import SVC
 
 from fedhull.bench.peers.cells import DATA, SHARES, Content, DataSet, Deal, Trial
-from fedhull.bench.peers.compare import NEEDS_GENES, chosen_data, compare_one, methods
+from fedhull.bench.peers.compare import chosen_data, compare_one, methods
 from fedhull.bench.peers.fed_avg import average
 from fedhull.bench.peers.flare_svm import assemble, message_of, support_vectors
 from fedhull.bench.peers.logistic import Local, scores, steps_from
-from fedhull.bench.peers.measured import Measured, Options
+from fedhull.bench.peers.measured import NEEDS_GENES, Measured, Options
 from fedhull.bench.peers.ours import PRIVATE
 from fedhull.bench.peers.page import page, to_json
 from fedhull.bench.peers.pooled_celltypist import pooled_celltypist

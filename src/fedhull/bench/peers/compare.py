@@ -10,14 +10,13 @@ import numpy as np
 from fedhull.bench.peers.cells import DATA, QUICK_DATA, QUICK_TRIALS, SHARES, DataSet, Deal, Trial
 from fedhull.bench.peers.fed_avg import fed_avg_method
 from fedhull.bench.peers.flare_svm import FLARE
-from fedhull.bench.peers.measured import Measured, Method, Options
+from fedhull.bench.peers.measured import NEEDS_GENES, Measured, Method, Options
 from fedhull.bench.peers.ours import ALONE, HULLS, MOMENTS, PAPER_ROW, POOLED, PRIVATE, carried
 from fedhull.bench.peers.pooled_celltypist import CELLTYPIST, installed, interpreter
 from fedhull.errors import FedhullError, InvalidInput
 from fedhull.simulation.result import summarize
 
 QUICK_ROUNDS = (2, 10)
-NEEDS_GENES = "needs genes"
 Step = Callable[[str], None]
 
 

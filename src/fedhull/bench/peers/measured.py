@@ -8,6 +8,9 @@ import numpy as np
 
 from fedhull.bench.peers.cells import Deal
 
+# Why a method that reads genes has no row where only points are published.
+NEEDS_GENES = "needs genes"
+
 
 @dataclass(frozen=True)
 class Measured:

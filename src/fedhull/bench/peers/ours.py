@@ -90,7 +90,7 @@ def _study(settings: Mapping[str, Any]) -> Any:
 
 
 # not on PyPI yet: what works is an installation from a checkout
-_HAVE = ("fedhull", "pip install . in a checkout")
+_HAVE = ("fedhull", "pip install .")
 ALONE = Method("each site alone", "nothing", True, *_HAVE, alone)
 POOLED = Method(
     "pooled LorentzClassifier", "all cells", False, *_HAVE, pooled, pooled=True

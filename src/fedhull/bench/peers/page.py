@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fedhull.bench.peers.cells import SHARES
+from fedhull.bench.peers.measured import NEEDS_GENES
 from fedhull.bench.peers.table import table
 from fedhull.bench.peers.verdict import verdicts
 from fedhull.disk import read_text, write_json, write_text
@@ -62,6 +63,6 @@ def _sentences(data: dict[str, Any]) -> list[str]:
         for row in data["rows"]
         for words in SHARES
         for problem in row["problems"].get(words, [])
-        if row["accuracy"][words] is not None
+        if problem != NEEDS_GENES
     }
     return [*verdicts(data), *sorted(why)]

@@ -3,6 +3,7 @@
 from typing import Any
 
 from fedhull.bench.peers.cells import SHARES
+from fedhull.bench.peers.measured import NEEDS_GENES
 from fedhull.reproduce.finding import Table
 
 COLUMNS = (
@@ -44,10 +45,10 @@ def _words(row: dict[str, Any], genes: bool) -> tuple[str, ...]:
 
 
 def accuracy_words(row: dict[str, Any], shares: str) -> str:
-    """Mean and interval, in how many trials there was no model, or why there was none at all."""
+    """Mean and interval, and in how many trials there was no model; why is said under the table."""
     summary, failed = row["accuracy"][shares], row["failed"].get(shares, 0)
     if summary is None:
-        return "; ".join(row["problems"].get(shares, ["no model"]))
+        return NEEDS_GENES if row["problems"].get(shares) == [NEEDS_GENES] else "no model"
     # one trial has no interval, and ± 0 would claim one
     words = f"{summary['mean']:.1f}" + (
         f" ± {summary['ci95']:.1f}" if len(summary["trials"]) > 1 else ""
