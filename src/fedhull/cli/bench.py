@@ -379,7 +379,7 @@ def peers(
 def _show_peers(content: dict[str, Any]) -> None:
     """The table of a data set as soon as it is done: the next may take minutes."""
     from fedhull.bench.peers.table import table
-    from fedhull.bench.peers.verdict import verdicts
+    from fedhull.bench.peers.verdict import sentences
 
     found = table(content)
     shown = Table(title=found.title)
@@ -388,7 +388,7 @@ def _show_peers(content: dict[str, Any]) -> None:
     for row in found.rows:
         shown.add_row(*(cell.replace("`", "") for cell in row))
     out.print(shown)
-    for sentence in verdicts(content):
+    for sentence in sentences(content):
         out.print(sentence.replace("*", ""))
 
 

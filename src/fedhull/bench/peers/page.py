@@ -6,10 +6,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from fedhull.bench.peers.cells import SHARES
-from fedhull.bench.peers.measured import NEEDS_GENES
 from fedhull.bench.peers.table import table
-from fedhull.bench.peers.verdict import verdicts
+from fedhull.bench.peers.verdict import sentences
 from fedhull.disk import read_text, write_json, write_text
 from fedhull.reproduce.page import commit, markdown, versions
 
@@ -41,7 +39,7 @@ def page(content: dict[str, Any]) -> str:
     parts = [template.joinpath("preface.md").read_text(encoding="utf-8"), _made_by(content)]
     for data in content["data"]:
         shown = table(data)
-        parts += [f"## {data['title']}", markdown(vars(shown)), *_sentences(data)]
+        parts += [f"## {data['title']}", markdown(vars(shown)), *sentences(data)]
     parts.append(template.joinpath("why.md").read_text(encoding="utf-8"))
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
@@ -54,15 +52,3 @@ def _made_by(content: dict[str, Any]) -> str:
         f"Made by `fedhull bench peers{size} --seed {content['seed']} --out docs`, commit "
         f"{content['commit']}, {libraries}; {threads} for linear algebra."
     )
-
-
-def _sentences(data: dict[str, Any]) -> list[str]:
-    """Who is better, and why some rows have no model."""
-    why = {
-        f"{row['method']}, {words} sites: {problem}."
-        for row in data["rows"]
-        for words in SHARES
-        for problem in row["problems"].get(words, [])
-        if problem != NEEDS_GENES
-    }
-    return [*verdicts(data), *sorted(why)]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from fedhull.bench.peers.measured import NEEDS_GENES
 from fedhull.simulation.result import summarize
 
 
@@ -59,6 +60,18 @@ def verdicts(content: dict[str, Any]) -> list[str]:
             f"{'; '.join(parts)}."
         )
     return said
+
+
+def sentences(content: dict[str, Any]) -> list[str]:
+    """What is said under a table: who is better, and why some rows have no model."""
+    why = {
+        f"{row['method']}, {_words(shares)}: {problem}."
+        for row in content["rows"]
+        for shares, problems in row["problems"].items()
+        for problem in problems
+        if problem != NEEDS_GENES
+    }
+    return [*verdicts(content), *sorted(why)]
 
 
 def _words(shares: str) -> str:
