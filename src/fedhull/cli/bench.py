@@ -2,24 +2,21 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from fedhull.cli.console import (
     JsonFlag,
-    SeedOption,
-    note,
     out,
-    output_folder,
     prepare_kernels,
     print_json,
     progress_bar,
     spinner,
 )
 from fedhull.cli.group import Group
+from fedhull.cli.peers import peers
 from fedhull.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -323,73 +320,7 @@ def frame(
     )
 
 
-@bench_app.command()
-def peers(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Two trials of two data sets, few rounds.")
-    ] = False,
-    data: Annotated[
-        list[str] | None,
-        typer.Option(help="Only this data set: lung, lung-all, paul or fashion-mnist; repeatable."),
-    ] = None,
-    celltypist: Annotated[
-        Path | None,
-        typer.Option(
-            help="A Python that has CellTypist; without it one is made in your cache folder."
-        ),
-    ] = None,
-    folder: Annotated[
-        Path | None, typer.Option("--out", help="Folder for peers.md and results/peers.json.")
-    ] = None,
-    seed: SeedOption = 0,
-    json: JsonFlag = False,
-) -> None:
-    """Accuracy, bytes and rounds beside CellTypist, NVIDIA FLARE's SVM and Flower's FedAvg."""
-    from fedhull.bench.peers.compare import QUICK_ROUNDS, chosen_data, compare, steps
-    from fedhull.bench.peers.measured import Options
-    from fedhull.bench.peers.page import to_json, write
-
-    if folder is not None:
-        folder = output_folder(folder)
-    options = Options(celltypist, tell=note)
-    if quick:
-        options = Options(celltypist, QUICK_ROUNDS, note)
-    chosen = chosen_data(data or (), quick)
-    prepare_kernels(quiet=json)
-    found = []
-    with progress_bar(quiet=json) as bar:
-        task = bar.add_task("", total=steps(chosen, quick, options))
-
-        def step(what: str) -> None:
-            bar.update(task, description=what, advance=1)
-
-        for content in compare(chosen, quick, seed, options, step):
-            found.append(content)
-            if not json:
-                _show_peers(content)
-            # each as soon as it is done: the next may take many minutes
-            if folder is not None:
-                written = write(folder, to_json(found, quick, seed))
-    if folder is not None and not json:
-        out.print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
-    if json:
-        print_json(to_json(found, quick, seed))
-
-
-def _show_peers(content: dict[str, Any]) -> None:
-    """The table of a data set as soon as it is done: the next may take minutes."""
-    from fedhull.bench.peers.table import table
-    from fedhull.bench.peers.verdict import sentences
-
-    found = table(content)
-    shown = Table(title=found.title)
-    for i, column in enumerate(found.columns):
-        shown.add_column(column, justify="left" if i == 0 else "right")
-    for row in found.rows:
-        shown.add_row(*(cell.replace("`", "") for cell in row))
-    out.print(shown)
-    for sentence in sentences(content):
-        out.print(sentence.replace("*", ""))
+bench_app.command()(peers)
 
 
 def _ratios(rows: Sequence["Measurement"]) -> Table:

@@ -27,8 +27,7 @@ from fedhull.protocol.layout import Layout, Vector
 from fedhull.protocol.masking import answer_salt, pairwise_mask, self_mask
 from fedhull.protocol.summation import Contribution, Totals
 from fedhull.protocol.views import (
-    FINGERPRINT_BYTES,
-    fingerprint,
+    check_fingerprints,
     fingerprints,
     keys_digest,
     seal_context,
@@ -236,7 +235,7 @@ class ClientSession:
 
     def _upload(self, message: m.Size) -> m.Upload:
         participants = len(self._participants)
-        self._check_keys(message.fingerprints)
+        check_fingerprints(message.fingerprints, self._keys, self._places, self._advertised)
         totals = self._checked_totals(message, participants)
         view = sized_view(self._view, totals)
         place = 0
@@ -252,17 +251,6 @@ class ClientSession:
         self._view = view
         self.state = ClientState.UPLOADED
         return m.Upload(**self._header, view=self._view, vector=layout.pack(masked))
-
-    def _check_keys(self, listed: bytes) -> None:
-        """Raise InconsistentView unless the keys that this client was shown are those that the
-        witnesses know, who have heard of everybody under them in this session."""
-        if keys_digest(listed) != self._keys:
-            raise InconsistentView("the fingerprints are not those that this client has announced")
-        for name, place in self._places.items():
-            begin = place * FINGERPRINT_BYTES
-            seen = self._advertised.get(name)
-            if seen is not None and fingerprint(seen) != listed[begin : begin + FINGERPRINT_BYTES]:
-                raise InconsistentView(f"this client was shown other keys of {name!r} than others")
 
     def _checked_totals(self, message: m.Size, participants: int) -> Totals:
         """What all participants have announced together, restored from their shares: the server's

@@ -1,7 +1,8 @@
 """What participants have seen, as digests: whoever signs the same digest has seen the same."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from fedhull.errors import InconsistentView
 from fedhull.protocol.keys import digest
 
 # Nobody finds a second advertisement with the fingerprint of an honest site's.
@@ -21,6 +22,21 @@ def fingerprints(advertisements: Iterable[bytes]) -> bytes:
 def keys_digest(listed: bytes) -> bytes:
     """What all participants' fingerprints come to."""
     return digest(b"keys", listed)
+
+
+def check_fingerprints(
+    listed: bytes, keys: bytes, places: Mapping[str, int], shown: Mapping[str, bytes]
+) -> None:
+    """Raise InconsistentView unless the advertisements that a client was shown are those that the
+    witnesses know, who have heard of everybody under them in this session: they have signed `keys`,
+    and a participant's fingerprint stands at its place."""
+    if keys_digest(listed) != keys:
+        raise InconsistentView("the fingerprints are not those that this client has announced")
+    for name, place in places.items():
+        begin = place * FINGERPRINT_BYTES
+        expected = listed[begin : begin + FINGERPRINT_BYTES]
+        if name in shown and fingerprint(shown[name]) != expected:
+            raise InconsistentView(f"this client was shown other keys of {name!r} than others")
 
 
 def view_digest(salt: bytes, participants: bytes, keys: bytes, order: bytes) -> bytes:
