@@ -72,7 +72,7 @@ class Graph:
 
 
 # In a rehearsal all sites are told the same, and ask the same.
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _keeps_all(graph: Graph, there: frozenset[str]) -> bool:
     return all(graph.keeps(name, there) for name in there)
 
@@ -95,7 +95,7 @@ def _complete(names: tuple[str, ...], threshold: int, ordered: bool) -> Graph:
 
 
 # In a rehearsal all sites are in one process and draw the same graph.
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def _sparse(
     names: tuple[str, ...], circle: Degree, jury: Degree, dealers: int, study: bytes, session: bytes
 ) -> Graph:
