@@ -265,7 +265,7 @@ def test_an_upload_looks_uniform_to_the_server_and_as_many_sites_as_are_tolerate
         session = Session(seed=seed % 3)
         server, victim = session.server, session.clients[VICTIM]
         layout = server._layout
-        salt = session.study.session_salt(server.session, server._summation.context)
+        view = server._view
         graph, holders = session.graph, sorted(session.graph.holders[VICTIM])
         most_gone = len(holders) - graph.enough_holders
         vanished = rng.choice(holders, most_gone, replace=False).tolist()
@@ -273,15 +273,15 @@ def test_an_upload_looks_uniform_to_the_server_and_as_many_sites_as_are_tolerate
         colluders = rng.choice(honest, session.study.tolerated, replace=False).tolist()
         known = {name: victim._masks[name] for name in (*vanished, *colluders)}
         bare = layout.subtract(
-            session.engine.upload_of(server, VICTIM), self_mask(victim._seed, salt, layout)
+            session.engine.upload_of(server, VICTIM), self_mask(victim._seed, view, layout)
         )
-        bare = layout.subtract(bare, pairwise_mask(VICTIM, known, salt, layout))
+        bare = layout.subtract(bare, pairwise_mask(VICTIM, known, view, layout))
         values += bare[0].tolist()
         slots += bare[1].tolist()
         # the test is about the right thing: with all masks known the upload lies bare
         rest = {name: secret for name, secret in victim._masks.items() if name not in known}
         assert rest
-        opened = layout.subtract(bare, pairwise_mask(VICTIM, rest, salt, layout))
+        opened = layout.subtract(bare, pairwise_mask(VICTIM, rest, view, layout))
         sums = session.study.coding.encode(
             dict(zip(victim.drawn.labels, victim._contribution._hulls, strict=True)),
             victim.totals[0],

@@ -201,10 +201,12 @@ def _nearest(values: np.ndarray, total: int) -> np.ndarray:
 
     >>> _nearest(np.array([9, 3, -2]), 10).tolist()
     [8, 2, 0]
+    >>> _nearest(np.array([9, 3, -2]), 0).tolist()
+    [0, 0, 0]
     """
     ordered = np.sort(values.ravel().astype(np.float64))[::-1]
     over = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
-    by = over[np.flatnonzero(ordered > over)[-1]]
+    by = over[np.flatnonzero(ordered >= over)[-1]]
     return np.rint(np.maximum(values - by, 0.0)).astype(np.int64)
 
 
