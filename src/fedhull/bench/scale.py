@@ -1,11 +1,11 @@
-"""How a study grows with the number of sites: all of them in one process, in the memory engine."""
+"""How a study grows with the number of sites: all of them on this machine, in the memory engine."""
 
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from fedhull.bench.timing import Bar, peak_memory_mb
+from fedhull.bench.timing import Bar
 from fedhull.bench.watching import ORDINARY, WITNESS, WatchingEngine
 from fedhull.data.tree import make_tree
 from fedhull.learn.sketch import slot_sketch
@@ -46,7 +46,8 @@ def bench_scale(
     A site's seconds are those of one that is watched: nobody shares work with it. `site_seconds`
     and `bytes_up` are of a site that is no witness, if there is one, `witness_seconds` of one that
     is. `protocol_bytes_up` are keys, shares and seals: all bytes but those of the vectors. The
-    server's seconds are those in which no site is at work.
+    server's seconds are those in which no site is at work. Many sites are spread over all cores, a
+    process for each; memory is that of all of them.
     """
     rules: dict[str, Any] = {"epsilon": epsilon, "radius": 0.95, "summary": summary}
     made = (
@@ -63,6 +64,7 @@ def bench_scale(
     outcome = rehearse(study, holdings, engine=watching).outcome
     total = perf_counter() - begin
     (engine,) = engines
+    server_seconds, memory_mb = engine.close()
     ordinary, witnesses = (engine.of(role) for role in (ORDINARY, WITNESS))
     row = {
         "summary": summary,
@@ -72,12 +74,12 @@ def bench_scale(
         "witnesses": study.jury.members if study.jury else clients,
         "site_seconds": sum(each.seconds for each in ordinary or witnesses),
         "witness_seconds": sum(each.seconds for each in witnesses),
-        "server_seconds": total - engine.steps_seconds,
+        "server_seconds": server_seconds,
         "total_seconds": total,
         "bytes_up_per_client": max(outcome.record.bytes_up.values()),
         "bytes_down_per_client": max(outcome.record.bytes_down.values()),
         "protocol_bytes_up": sum(each.protocol_bytes for each in ordinary or witnesses),
-        "memory_mb": peak_memory_mb(),
+        "memory_mb": memory_mb,
     }
     bars = _BARS.get((summary, clients), {})
     row["bars"] = {

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from time import perf_counter
 from typing import Any
 
+from fedhull.bench.shards import Shard, shard_count
+from fedhull.bench.timing import peak_memory_mb
 from fedhull.protocol import degree, graph
 from fedhull.protocol import messages as m
 from fedhull.protocol.drive import Answers
@@ -46,11 +48,18 @@ class Watched:
 
 class WatchingEngine(MemoryEngine):
     """A memory engine that watches one witness and one site that is none, if there is one, in each
-    session; `watched` are all of them."""
+    session; `watched` are all of them. Many sites are spread over all cores, those that are watched
+    stay in this process."""
 
     def __init__(self, clients: Iterable[Any], vanish: Mapping[str, Iterable[str]] | None = None):
-        super().__init__(clients, vanish)
+        sites = list(clients)
+        n = shard_count(len(sites))
+        super().__init__(sites[::n], vanish)
+        self._shards = [Shard(MemoryEngine(sites[i::n], vanish)) for i in range(1, n)]
+        self._shard_of = {site.name: i % n for i, site in enumerate(sites)}
         self.watched: list[tuple[str, Watched]] = []
+        # seconds since there are sites, and those of them in which sites are at work
+        self._begin = perf_counter()
         self.steps_seconds = 0.0
 
     def step(self, kind: str, messages: Mapping[str, bytes], timeout: float = 0.0) -> Answers:
@@ -58,9 +67,25 @@ class WatchingEngine(MemoryEngine):
         if kind == Step.ADVERTISE:
             self._choose(next(iter(messages.values())))
         begin = perf_counter()
-        found = super().step(kind, messages, timeout)
+        theirs: list[dict[str, bytes]] = [{} for _ in range(len(self._shards) + 1)]
+        for name, message in messages.items():
+            theirs[self._shard_of[name]][name] = message
+        for shard, some in zip(self._shards, theirs[1:], strict=True):
+            shard.start_step(kind, some, timeout)
+        replies, failures = super().step(kind, theirs[0], timeout)
+        for shard in self._shards:
+            more_replies, more_failures = shard.finish_step()
+            replies |= more_replies
+            failures |= more_failures
         self.steps_seconds += perf_counter() - begin
-        return found
+        return replies, failures
+
+    def close(self) -> tuple[float, float | None]:
+        """End the processes. For how many seconds no site was at work since there are sites, and
+        the most megabytes that all processes have held."""
+        server_seconds = perf_counter() - self._begin - self.steps_seconds
+        shards, own = sum(shard.close() for shard in self._shards), peak_memory_mb()
+        return server_seconds, None if own is None else own + shards
 
     def _choose(self, invitation: bytes) -> None:
         for _, watched in self.watched:

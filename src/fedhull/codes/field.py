@@ -49,16 +49,11 @@ class Field:
 
     def add(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """a + b mod q."""
-        total = a + b
-        return np.where(total >= np.uint64(self.q), total - np.uint64(self.q), total)
+        return _add(a, b, np.uint64(self.q))
 
     def subtract(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """a − b mod q."""
-        return self.add(a, self.negate(b))
-
-    def negate(self, a: np.ndarray) -> np.ndarray:
-        """−a mod q."""
-        return np.where(a > 0, np.uint64(self.q) - a, a)
+        return _subtract(a, b, np.uint64(self.q))
 
     def pack(self, vector: np.ndarray) -> bytes:
         """The vector in ⌈log2 q⌉ bits per element."""
@@ -130,6 +125,23 @@ def smallest_field(above: int) -> Field:
         f"this study needs a field of more than {MOST_BITS} bits; use a larger epsilon, so that "
         f"there are fewer bins"
     )
+
+
+@njit(cache=True)
+def _add(a: np.ndarray, b: np.ndarray, q: np.uint64) -> np.ndarray:
+    found = np.empty_like(a)
+    for i in range(len(a)):
+        total = a[i] + b[i]
+        found[i] = total - q if total >= q else total
+    return found
+
+
+@njit(cache=True)
+def _subtract(a: np.ndarray, b: np.ndarray, q: np.uint64) -> np.ndarray:
+    found = np.empty_like(a)
+    for i in range(len(a)):
+        found[i] = a[i] - b[i] if a[i] >= b[i] else a[i] + (q - b[i])
+    return found
 
 
 @njit(cache=True)

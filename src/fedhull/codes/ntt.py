@@ -99,6 +99,19 @@ def graeffe_products(
 
 
 @njit(cache=True)
+def derivative(f: np.ndarray, one: Word, q: Word, q_inverse: Word) -> np.ndarray:
+    """The coefficients of f', for a one in Montgomery's form."""
+    found = np.zeros(max(1, len(f) - 1), dtype=np.uint64)
+    exponent = Word(0)
+    for i in range(1, len(f)):
+        exponent += one
+        if exponent >= q:
+            exponent -= q
+        found[i - 1] = montgomery(f[i], exponent, q, q_inverse)
+    return found
+
+
+@njit(cache=True)
 def fold(f: np.ndarray, factor: Word, one: Word, n: int, q: Word, q_inverse: Word) -> np.ndarray:
     """The polynomial f(factor·x) modulo x^n − 1, for a factor in Montgomery's form."""
     folded = np.zeros(n, dtype=np.uint64)

@@ -63,7 +63,8 @@ def _roots_with_own_image(polynomial: Any, q: int, order: int) -> list[int]:
     prime = np.uint64(q)
     steps = ((q - 1) // order).bit_length() - 1
     h, tangent = _graeffe(polynomial, q, steps, prime, inverse)
-    slope = _derivative(h, q)
+    one = _montgomery_form(1, q)
+    slope = ntt.derivative(h, one, prime, inverse)
     root = _root_of_unity(q, order)
     odd, _ = _split(q)
     size = order // odd
@@ -74,7 +75,7 @@ def _roots_with_own_image(polynomial: Any, q: int, order: int) -> list[int]:
         values = []
         factor = _montgomery_form(pow(root, a, q), q)
         for f in (h, slope, tangent):
-            folded = ntt.fold(f, factor, _montgomery_form(1, q), size, prime, inverse)
+            folded = ntt.fold(f, factor, one, size, prime, inverse)
             ntt.forward(folded, twiddles, prime, inverse)
             values.append(folded)
         hits = np.flatnonzero((values[0] == 0) & (values[1] != 0))
@@ -112,10 +113,6 @@ def _graeffe(
 def _coefficients(polynomial: Any, n: int) -> np.ndarray:
     values = [int(c) for c in polynomial.coeffs()]
     return np.array(values + [0] * (n - len(values)), dtype=np.uint64)
-
-
-def _derivative(f: np.ndarray, q: int) -> np.ndarray:
-    return np.array([i * c % q for i, c in enumerate(f.tolist())][1:] or [0], dtype=np.uint64)
 
 
 def _product(roots: list[int], like: Any) -> Any:

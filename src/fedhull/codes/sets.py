@@ -57,8 +57,9 @@ def decode_set(sums: Sequence[int], most: int, field: Field) -> list[int]:
         raise SyndromeUndecodable(f"the sums fit no set of at most {most} numbers: {CAUSES}")
     series = ring(list(sums[1:]))
     inverse_roots = _exponential(-series.truncate(n).integral(), n + 1)
-    locator = ring(inverse_roots.coeffs()[::-1])
-    numbers = find_roots(locator, field.q) if locator.degree() == n else []
+    # of a lower degree if a number would be zero
+    is_whole = inverse_roots.degree() == n
+    numbers = find_roots(inverse_roots.reverse(n), field.q) if is_whole else []
     if len(numbers) != n:
         raise SyndromeUndecodable(f"the sums fit no set of {n} numbers: {CAUSES}")
     checked = inverse_roots.mul_low(series, len(sums) - 1) + inverse_roots.derivative()

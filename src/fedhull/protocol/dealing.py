@@ -43,18 +43,29 @@ class Secrets:
 def lengths(graph: Graph, sender: str, receiver: str, numbers: int) -> tuple[int, int, int, int]:
     """How long each part of what one site seals for another is, if so many numbers are
     announced."""
-    share = SHARE_BYTES if receiver in graph.holders[sender] else 0
-    return (
-        PIECE_BYTES if sender in graph.dealers else 0,
-        share,
-        share,
-        numbers * COUNT_BYTES if receiver in graph.witnesses else 0,
-    )
+    holds, witnesses = receiver in graph.holders[sender], receiver in graph.witnesses
+    return _lengths(graph, sender, holds, witnesses, numbers)
 
 
-def sealed_bytes(graph: Graph, sender: str, receiver: str, numbers: int) -> int:
-    """How long the sealed message is."""
-    return sum(lengths(graph, sender, receiver, numbers)) + _SEAL_BYTES
+def _lengths(
+    graph: Graph, sender: str, holds: bool, witnesses: bool, numbers: int
+) -> tuple[int, int, int, int]:
+    share = SHARE_BYTES * holds
+    piece = PIECE_BYTES * (sender in graph.dealers)
+    return piece, share, share, numbers * COUNT_BYTES * witnesses
+
+
+def sealed_bytes(
+    graph: Graph, sender: str, receivers: Iterable[str], numbers: int
+) -> dict[str, int]:
+    """How long the sealed message to each of the receivers is."""
+    size_of = {
+        (holds, witnesses): sum(_lengths(graph, sender, holds, witnesses, numbers)) + _SEAL_BYTES
+        for holds in (False, True)
+        for witnesses in (False, True)
+    }
+    holders, jury = graph.holders[sender], graph.witnesses
+    return {each: size_of[each in holders, each in jury] for each in receivers}
 
 
 def largest_sealed(numbers: int) -> int:

@@ -20,7 +20,16 @@ from fedhull.protocol.layout import Layout, Vector
 
 def self_mask(seed: bytes, salt: bytes, layout: Layout) -> Vector:
     """A client's own mask."""
-    return layout.add_mask(layout.zeros(), stretch(seed, salt, b"self mask"))
+    return layout.add_mask(layout.zeros(), _self_mask_key(seed, salt))
+
+
+def take_off_self_mask(total: Vector, seed: bytes, salt: bytes, layout: Layout) -> None:
+    """Subtract a client's own mask from a sum, in place."""
+    layout.mask_in_place(total, _self_mask_key(seed, salt), negative=True)
+
+
+def _self_mask_key(seed: bytes, salt: bytes) -> bytes:
+    return stretch(seed, salt, b"self mask")
 
 
 def pairwise_mask(client: str, agreed: Mapping[str, bytes], salt: bytes, layout: Layout) -> Vector:

@@ -76,6 +76,8 @@ class ServerSession:
         self.refused: dict[str, ProtocolError] = {}
         self.aggregate: Any = None
         self._identity = identity
+        # which the clients' keys are tried on
+        self._probe = ExchangeKey()
         self._session = session or secrets.token_bytes(16)
         self._summation = summation
         self._graph: Graph = graph_of(study, self._session, summation.ordered)
@@ -196,7 +198,7 @@ class ServerSession:
             raise OutOfTurn(f"{name!r} sent something other than this step asks for")
         if isinstance(message, m.Advertise):
             for public in (message.channel_key, message.mask_key):
-                ExchangeKey().agree(public)
+                self._probe.agree(public)
         return message
 
     def _refuse(self, name: str, problem: ProtocolError) -> None:
@@ -225,11 +227,9 @@ class ServerSession:
         numbers, graph = len(self._summation.most), self._graph
         shared = {}
         for name, message, _ in accepted:
-            receivers = self._advertised.keys() & graph.receivers(name)
-            if message.sealed.keys() == receivers - {name} and all(
-                len(sealed) == sealed_bytes(graph, name, receiver, numbers)
-                for receiver, sealed in message.sealed.items()
-            ):
+            receivers = (self._advertised.keys() & graph.receivers(name)) - {name}
+            sizes = {receiver: len(sealed) for receiver, sealed in message.sealed.items()}
+            if sizes == sealed_bytes(graph, name, receivers, numbers):
                 shared[name] = message.sealed
             else:
                 self._refuse(name, BadMessage(f"{name!r} has not sealed one message for each peer"))

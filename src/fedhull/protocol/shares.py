@@ -4,12 +4,15 @@ The shares of a secret are a Reed–Solomon codeword: of n shares, up to (n − 
 found and left out (Gao, "A new algorithm for decoding Reed–Solomon codes", 2003).
 """
 
+import math
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 import flint
+import numpy as np
 
 from fedhull.codes.power_sums import sum_of_fractions
 
@@ -46,14 +49,24 @@ def _ring(prime: int) -> Any:
 def weights(holders: Collection[int], at: int = 0, prime: int = PRIME) -> dict[int, int]:
     """Lagrange's weights: Σ weight·share over t holders is the polynomial's value at a place, the
     secret at 0 or the share of somebody who is not among them at its number."""
-    ring, places = _ring(prime), list(holders)
-    product = ring([1])
-    for x in places:
-        product *= ring([-x, 1])
-    slopes = product.derivative().multipoint_evaluate(places)
-    # Π (at − other) over the others is the whole product without one factor
-    whole = product(at)
-    return {x: int(whole / (slope * (at - x))) for x, slope in zip(places, slopes, strict=True)}
+    places = list(holders)
+    # Π (at − other) over the others is the whole product without the factor of one's own
+    whole = math.prod(at - x for x in places)
+    gaps = np.subtract.outer(places, places)
+    np.fill_diagonal(gaps, at - np.array(places))
+    inverses = _inverses([math.prod(row) for row in gaps.tolist()], prime)
+    return {x: whole * inverse % prime for x, inverse in zip(places, inverses, strict=True)}
+
+
+def _inverses(values: Sequence[int], prime: int) -> list[int]:
+    """1/value of each, at the price of one inversion: that of their product."""
+    products = list(accumulate(values, lambda a, b: a * b % prime, initial=1))
+    rest = pow(products[-1], -1, prime)
+    found = []
+    for before, value in zip(reversed(products[:-1]), reversed(values), strict=True):
+        found.append(before * rest % prime)
+        rest = rest * value % prime
+    return found[::-1]
 
 
 def weighted(shares: Mapping[int, int], weight: Mapping[int, int], prime: int = PRIME) -> int:

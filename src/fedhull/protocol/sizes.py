@@ -31,11 +31,9 @@ def bytes_up(
     if study.is_sparse:
         client = next(name for name in (client, *study.seats) if name not in graph.witnesses)
     header: dict[str, Any] = {"study": bytes(32), "session": bytes(16)}
-    sealed = {
-        peer: bytes(sealed_bytes(graph, client, peer, numbers))
-        for peer in graph.receivers(client)
-        if peer != client
-    }
+    peers = [name for name in graph.receivers(client) if name != client]
+    sizes = sealed_bytes(graph, client, peers, numbers)
+    sealed = {peer: bytes(size) for peer, size in sizes.items()}
     announced = numbers * COUNT_BYTES if client in graph.witnesses else 0
     sent: list[m.FromClient] = [
         m.Advertise(**header, channel_key=bytes(32), mask_key=bytes(32), seed_commitment=bytes(32)),

@@ -8,7 +8,7 @@ from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.graph import Graph
 from fedhull.protocol.keys import ExchangeKey, digest
 from fedhull.protocol.layout import Layout, Vector
-from fedhull.protocol.masking import pairwise_mask, self_mask
+from fedhull.protocol.masking import pairwise_mask, take_off_self_mask
 from fedhull.protocol.recovery import Sought, recover
 
 
@@ -38,9 +38,9 @@ def unmasked_sum(
         for name, held in key_shares.items()
     ]
     recovered = recover([*seeds, *keys], graph.enough_holders)
-    total, there = masked, set(survivors)
+    total, there = [part.copy() for part in masked], set(survivors)
     for seed in recovered.secrets[: len(seeds)]:
-        total = layout.subtract(total, self_mask(seed, salt, layout))
+        take_off_self_mask(total, seed, salt, layout)
     for name, secret in zip(key_shares, recovered.secrets[len(seeds) :], strict=True):
         # what the vanished client would have added is missing from the sum
         key = ExchangeKey(secret)

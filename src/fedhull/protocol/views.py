@@ -32,10 +32,10 @@ def check_fingerprints(
     and a participant's fingerprint stands at its place."""
     if keys_digest(listed) != keys:
         raise InconsistentView("the fingerprints are not those that this client has announced")
-    for name, place in places.items():
-        begin = place * FINGERPRINT_BYTES
+    for name, advertisement in shown.items():
+        begin = places.get(name, 0) * FINGERPRINT_BYTES
         expected = listed[begin : begin + FINGERPRINT_BYTES]
-        if name in shown and fingerprint(shown[name]) != expected:
+        if name in places and fingerprint(advertisement) != expected:
             raise InconsistentView(f"this client was shown other keys of {name!r} than others")
 
 
