@@ -1,11 +1,14 @@
 """How a study grows: what is measured is one site's own work."""
 
 import json
+import os
 
 import pytest
 from commands import fedhull
 
+from fedhull.bench import watching
 from fedhull.bench.scale import HULLS, MOMENTS, SIZES, bench_scale, bench_sizes
+from fedhull.bench.shards import shard_count
 from fedhull.bench.watching import ORDINARY, WITNESS, WatchingEngine
 from fedhull.protocol.sizes import bytes_up
 from fedhull.study.draft import draft_study
@@ -50,6 +53,34 @@ def test_a_witness_and_another_are_watched_where_not_all_are_witnesses(tmp_path)
     (ordinary,), (witness,) = (engines[0].of(role) for role in (ORDINARY, WITNESS))
     assert ordinary.name != witness.name
     assert min(ordinary.seconds, witness.seconds) > 0
+
+
+def test_a_study_over_two_processes_is_that_of_one(monkeypatch):
+    from fedhull.bench.scale import _moments
+
+    study, holdings = _moments(12, {"epsilon": 0.1, "radius": 0.95, "summary": MOMENTS})
+    found = []
+    for processes in (1, 2):
+        monkeypatch.setattr(watching, "shard_count", lambda sites, n=processes: n)
+        engines = []
+        rehearsal = rehearse(
+            study,
+            holdings,
+            engine=lambda *a, made=engines: made.append(WatchingEngine(*a)) or made[0],
+        )
+        assert len(engines[0].clients) == 12 // processes
+        seconds, memory = engines[0].close()
+        assert seconds > 0
+        found.append((rehearsal.outcome, memory))
+    (alone, memory_alone), (spread, memory_spread) = found
+    assert spread.model.coef_.tolist() == alone.model.coef_.tolist()
+    assert spread.record.survivors == alone.record.survivors
+    assert memory_spread > memory_alone
+
+
+def test_few_sites_stay_in_one_process():
+    assert shard_count(1000) == 1
+    assert shard_count(10_000) == os.cpu_count()
 
 
 def test_sizes_reach_from_ten_to_ten_thousand():
