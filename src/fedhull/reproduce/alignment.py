@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from fedhull.embed.cells import Cells
-from fedhull.errors import InvalidInput, MissingExtra
 from fedhull.progress import Report
-from fedhull.reproduce.dealing import DATA, USUAL, DataSet
+from fedhull.reproduce.dealing import DATA, USUAL, DataSet, Trials, load_each
 from fedhull.reproduce.finding import Finding, Table, counted, score
 from fedhull.simulation.result import summarize
 from fedhull.simulation.simulate import simulate
@@ -16,8 +15,8 @@ from fedhull.simulation.simulate import simulate
 EPSILON = 0.01
 SHIFTS = (0.0, 0.2, 0.5)
 DATA_SETS = ("Paul", "Olsson", "Lung-Human", "Fashion-MNIST", "tree")
-TRIALS, TRIALS_IF_LARGE, LARGE = 5, 3, 10_000
-QUICK_DATA, QUICK_SHIFTS, QUICK_TRIALS, QUICK_POINTS = ("Paul",), (0.0, 0.5), 1, 2_000
+TRIALS = Trials(usual=5, if_large=3, quick=1)
+QUICK_DATA, QUICK_SHIFTS = ("Paul",), (0.0, 0.5)
 # What is compared: the summary, how often sites align themselves, and the heading of each of the
 # simulation's scores that is shown.
 _RUNS = (
@@ -43,17 +42,9 @@ def alignment(quick: bool, seed: int, report: Report) -> Finding:
     chosen = [data for data in DATA if data.name in (QUICK_DATA if quick else DATA_SETS)]
     shifts = QUICK_SHIFTS if quick else SHIFTS
     step = counted(report, len(chosen) * len(shifts))
-    rows, missing = [], []
-    for data in chosen:
-        try:
-            x, y = data.load()
-        except (InvalidInput, MissingExtra) as problem:
-            missing.append(f"Without {data.name}: {problem}.")
-            continue
-        trials = TRIALS_IF_LARGE if len(x) > LARGE else TRIALS
-        if quick:
-            some = np.random.default_rng(seed).permutation(len(x))[:QUICK_POINTS]
-            x, y, trials = x[some], y[some], QUICK_TRIALS
+    rows: list[dict[str, Any]] = []
+    missing: list[str] = []
+    for data, x, y, trials in load_each(chosen, TRIALS, quick, seed, missing):
         for shift in shifts:
             step(f"{data.name}, S = {shift:g}")
             rows.append(measure(data, x, y, shift, trials, seed))

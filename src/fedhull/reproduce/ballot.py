@@ -5,16 +5,15 @@ from typing import Any
 import numpy as np
 
 from fedhull.embed.cells import Cells
-from fedhull.errors import InvalidInput, MissingExtra
 from fedhull.progress import Report
-from fedhull.reproduce.dealing import DATA, USUAL, DataSet
+from fedhull.reproduce.dealing import DATA, USUAL, DataSet, Trials, load_each
 from fedhull.reproduce.finding import Finding, Table, counted, score
 from fedhull.simulation.result import summarize
 from fedhull.simulation.simulate import simulate
 
 EPSILON = 0.01
-TRIALS, TRIALS_IF_LARGE, LARGE = 10, 3, 10_000
-QUICK_DATA, QUICK_TRIALS, QUICK_POINTS = ("Paul", "tree"), 2, 2_000
+TRIALS = Trials(usual=10, if_large=3, quick=2)
+QUICK_DATA = ("Paul", "tree")
 # What is compared: nobody holds cells out, or all do, and nobody asks, or the ballot does.
 _RUNS: dict[str, dict[str, Any]] = {
     "without": {"ballot": False, "holdout": 0.0},
@@ -40,17 +39,9 @@ def ballot(quick: bool, seed: int, report: Report) -> Finding:
         data for data in DATA if USUAL in data.splits and (data.name in QUICK_DATA or not quick)
     ]
     step = counted(report, 2 * len(chosen))
-    rows, missing = [], []
-    for data in chosen:
-        try:
-            x, y = data.load()
-        except (InvalidInput, MissingExtra) as problem:
-            missing.append(f"Without {data.name}: {problem}.")
-            continue
-        trials = TRIALS_IF_LARGE if len(x) > LARGE else TRIALS
-        if quick:
-            some = np.random.default_rng(seed).permutation(len(x))[:QUICK_POINTS]
-            x, y, trials = x[some], y[some], QUICK_TRIALS
+    rows: list[dict[str, Any]] = []
+    missing: list[str] = []
+    for data, x, y, trials in load_each(chosen, TRIALS, quick, seed, missing):
         for summary in ("hulls", "moments"):
             step(f"{data.name}, {summary}")
             rows.append(measure(data, x, y, summary, trials, seed))

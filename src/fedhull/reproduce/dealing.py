@@ -1,6 +1,6 @@
 """Data sets, and how their cells are dealt out to sites that differ."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,10 +13,12 @@ from fedhull.data.raw import load_raw
 from fedhull.data.tree import make_tree
 from fedhull.embed.cells import Cells
 from fedhull.embed.neighbours import NeighbourEmbedder
+from fedhull.errors import InvalidInput, MissingExtra
 from fedhull.simulation.experiment import Experiment
 
 BY_DONOR = "donors"
 DONORS = 20
+_LARGE, _QUICK_POINTS = 10_000, 2_000
 
 
 class Split(NamedTuple):
@@ -70,6 +72,41 @@ class DataSet:
         # the same few donors in every trial would make the intervals too narrow
         tree = make_tree(len(x), donors=DONORS, batches=DONORS, mixing=float(alpha), seed=seed)
         return Dealt(tree.x, tree.y, tree.donor % split.sites, split.sites)
+
+
+class Trials(NamedTuple):
+    """How many of a data set, of a large one, and of anything if there is little time."""
+
+    usual: int
+    if_large: int
+    quick: int
+
+
+class Loaded(NamedTuple):
+    """A data set, its points and labels, and how many trials are made of it."""
+
+    data: DataSet
+    x: np.ndarray | Cells
+    y: np.ndarray
+    trials: int
+
+
+def load_each(
+    chosen: Iterable[DataSet], trials: Trials, quick: bool, seed: int, missing: list[str]
+) -> Iterator[Loaded]:
+    """The data sets one after the other, if there is little time a part of each. One that is not on
+    this machine does not stop the others: a sentence about it is added to `missing`."""
+    for data in chosen:
+        try:
+            x, y = data.load()
+        except (InvalidInput, MissingExtra) as problem:
+            missing.append(f"Without {data.name}: {problem}.")
+            continue
+        if quick:
+            some = np.random.default_rng(seed).permutation(len(x))[:_QUICK_POINTS]
+            yield Loaded(data, x[some], y[some], trials.quick)
+        else:
+            yield Loaded(data, x, y, trials.if_large if len(x) > _LARGE else trials.usual)
 
 
 def deal(x: np.ndarray | Cells, y: np.ndarray, split: Split, seed: int) -> Dealt:

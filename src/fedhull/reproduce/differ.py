@@ -12,20 +12,30 @@ from typing import Any
 import numpy as np
 
 from fedhull.embed.cells import Cells
-from fedhull.errors import InvalidInput, MissingExtra
+from fedhull.errors import InvalidInput
 from fedhull.progress import Report
 from fedhull.report.disc_plot import new_figure
 from fedhull.report.palette import PALETTE
 from fedhull.reproduce.accuracy import PAPER
-from fedhull.reproduce.dealing import DATA, DONOR_SPLITS, DONORS, USUAL, DataSet, Dealt, Split
+from fedhull.reproduce.dealing import (
+    DATA,
+    DONOR_SPLITS,
+    DONORS,
+    USUAL,
+    DataSet,
+    Dealt,
+    Split,
+    Trials,
+    load_each,
+)  # fmt: skip
 from fedhull.reproduce.finding import Finding, Table, counted
 from fedhull.reproduce.synthetic import STRENGTH
 from fedhull.simulation.result import Simulation, summarize
 from fedhull.simulation.simulate import simulate
 
 EPSILON = 0.01
-TRIALS, TRIALS_IF_LARGE, LARGE = 5, 3, 10_000
-QUICK_DATA, QUICK_TRIALS, QUICK_POINTS = ("Paul", "tree with donors"), 2, 2_000
+TRIALS = Trials(usual=5, if_large=3, quick=2)
+QUICK_DATA = ("Paul", "tree with donors")
 SHOWN = (USUAL, DONOR_SPLITS[1])  # in the figure, and if it has to be quick
 NO_MODEL = "no model"
 
@@ -85,18 +95,10 @@ def differ(quick: bool, seed: int, report: Report) -> Finding:
     """A table of accuracies for each data set, a row for each split, and one of what left."""
     chosen = [data for data in DATA if data.name in QUICK_DATA or not quick]
     step = counted(report, sum(len(_splits(data, quick)) for data in chosen))
-    tables, rows, missing = [], [], []
-    for data in chosen:
-        try:
-            x, y = data.load()
-        except (InvalidInput, MissingExtra) as problem:
-            # one data set that is not on this machine does not stop the others
-            missing.append(f"Without {data.name}: {problem}.")
-            continue
-        trials = TRIALS_IF_LARGE if len(x) > LARGE else TRIALS
-        if quick:
-            some = np.random.default_rng(seed).permutation(len(x))[:QUICK_POINTS]
-            x, y, trials = x[some], y[some], QUICK_TRIALS
+    tables: list[Table] = []
+    rows: list[dict[str, Any]] = []
+    missing: list[str] = []
+    for data, x, y, trials in load_each(chosen, TRIALS, quick, seed, missing):
         found = []
         for split in _splits(data, quick):
             step(f"{data.name}, {split.words}, {split.sites} sites")
