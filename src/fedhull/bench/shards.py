@@ -9,13 +9,13 @@ from fedhull.bench.timing import peak_memory_mb
 from fedhull.protocol.drive import Answers, Engine
 
 # With fewer sites they stay together, so that their memory is counted once.
-_WORTHWHILE = 5_000
+_MANY = 5_000
 
 
 def shard_count(sites: int) -> int:
     """Over how many processes so many sites are worth being spread, this one included."""
     can_fork = "fork" in multiprocessing.get_all_start_methods()
-    return (os.cpu_count() or 1) if can_fork and sites >= _WORTHWHILE else 1
+    return (os.cpu_count() or 1) if can_fork and sites >= _MANY else 1
 
 
 class Shard:
