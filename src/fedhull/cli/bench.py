@@ -166,10 +166,10 @@ def scale(
     ] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Seconds, bytes and memory of a study against the number of sites, in one process.
+    """Seconds, bytes and memory of a study against the number of sites, all on this machine.
 
-    Hulls, and moments with agreed names, unaligned and without ballot. 10,000 sites take most of
-    ten minutes.
+    Hulls, and moments with agreed names, unaligned and without ballot. Up to 5,000 sites run in one
+    process, more in one for each core; 10,000 sites take most of ten minutes on two.
     """
     from fedhull.bench.scale import SIZES, bench_scale, bench_sizes
 
