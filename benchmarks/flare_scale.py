@@ -16,7 +16,7 @@ from time import perf_counter, sleep
 import psutil
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from federations import Federation
+from federations import Federation, lab_names
 from networks import bytes_on_the_wire, inside, namespaces
 
 ROLES = {
@@ -33,7 +33,7 @@ def role_of(process) -> str | None:
 
 
 def measure(n: int) -> dict:
-    names = ["server", *(f"lab-{chr(ord('a') + i)}" for i in range(n))]
+    names = ["server", *lab_names(n)]
     peak: dict[str, float] = {}
     with TemporaryDirectory() as folder, namespaces(names) as addresses:
         federation = Federation(Path(folder), n, host=addresses["server"], inside=inside)

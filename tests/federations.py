@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from string import ascii_lowercase
 
 import numpy as np
 from commands import FEDHULL, PATIENCE, fedhull
@@ -42,6 +43,12 @@ MOMENTS = f"{ALIGNED}\nalign = 0"
 AGREED = (
     '[classes]\nnames = ["lineage-1", "lineage-2", "lineage-3", "lineage-4", "lineage-5", "stem"]'
 )
+
+
+def lab_names(n: int) -> list[str]:
+    """lab-a to lab-z, then lab-aa, lab-ab, …"""
+    one = list(ascii_lowercase)
+    return [f"lab-{letters}" for letters in (one + [a + b for a in one for b in one])[:n]]
 
 
 def draft(names, extra="") -> str:
@@ -80,7 +87,7 @@ class Federation:
     ):
         self.inside = inside  # what a participant's command is wrapped in
         self.folder = folder
-        self.names = [f"lab-{chr(ord('a') + i)}" for i in range(n)]
+        self.names = lab_names(n)
         self.port = free_port()
         self.processes: list[subprocess.Popen] = []
         options = self.prepare(extra)
