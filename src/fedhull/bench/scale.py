@@ -1,5 +1,7 @@
 """How a study grows with the number of sites: all of them on this machine, in the memory engine."""
 
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 from time import perf_counter
 from typing import Any
 
@@ -34,6 +36,19 @@ _BARS: dict[tuple[str, int], dict[str, Bar]] = {
 def bench_sizes(summary: str, quick: bool) -> list[int]:
     """The numbers of sites to measure."""
     return [n for n in SIZES[summary] if n <= _QUICK or not quick]
+
+
+def bench_scale_apart(*arguments: Any) -> dict[str, Any]:
+    """As `bench_scale`, in a process of its own: the peak of memory is that of this study alone."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(max_workers=1, mp_context=context) as processes:
+        return processes.submit(_bench_compiled, *arguments).result()
+
+
+def _bench_compiled(clients: int, *arguments: Any) -> dict[str, Any]:
+    # once unmeasured, for the compiler
+    bench_scale(10, *arguments)
+    return bench_scale(clients, *arguments)
 
 
 def bench_scale(

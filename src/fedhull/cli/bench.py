@@ -169,19 +169,18 @@ def scale(
     """Seconds, bytes and memory of a study against the number of sites, all on this machine.
 
     Hulls, and moments with agreed names, unaligned and without ballot. Up to 5,000 sites run in one
-    process, more in one for each core; 10,000 sites take most of ten minutes on two.
+    process, more in one for each core; all of it takes five to ten minutes on two.
     """
-    from fedhull.bench.scale import SIZES, bench_scale, bench_sizes
+    from fedhull.bench.scale import SIZES, bench_scale_apart, bench_sizes
 
     if summary is not None and summary not in SIZES:
         raise InvalidInput(f"--summary must be {' or '.join(SIZES)}, got {summary!r}")
     rows = []
     with spinner("Running studies") as status:
         for each in [summary] if summary else list(SIZES):
-            bench_scale(10, each, corners, classes)  # once unmeasured, for the compiler
             for n in clients or bench_sizes(each, quick):
                 status.update(f"{each}, {n:,} sites")
-                rows.append(bench_scale(n, each, corners, classes))
+                rows.append(bench_scale_apart(n, each, corners, classes))
     if json:
         print_json({"scale": rows})
         return
@@ -205,7 +204,7 @@ def scale(
             f"{row['bytes_up_per_client']:,}",
             f"{row['protocol_bytes_up']:,}",
             f"{row['bytes_down_per_client']:,}",
-            f"{row['memory_mb']:.0f}",
+            "" if row["memory_mb"] is None else f"{row['memory_mb']:,.0f}",
         )
     out.print(table)
     for row in rows:
