@@ -5,8 +5,8 @@ import os
 
 import pytest
 from commands import fedhull
+from spread import weights_and_memory
 
-from fedhull.bench import watching
 from fedhull.bench.scale import HULLS, MOMENTS, SIZES, bench_scale, bench_scale_apart, bench_sizes
 from fedhull.bench.shards import shard_count
 from fedhull.bench.timing import peak_memory_mb
@@ -56,26 +56,11 @@ def test_a_witness_and_another_are_watched_where_not_all_are_witnesses(tmp_path)
     assert min(ordinary.seconds, witness.seconds) > 0
 
 
-def test_a_study_over_two_processes_is_that_of_one(monkeypatch):
-    from fedhull.bench.scale import _moments
-
-    study, holdings = _moments(12, {"epsilon": 0.1, "radius": 0.95, "summary": MOMENTS})
-    found = []
-    for processes in (1, 2):
-        monkeypatch.setattr(watching, "shard_count", lambda sites, n=processes: n)
-        engines = []
-        rehearsal = rehearse(
-            study,
-            holdings,
-            engine=lambda *a, made=engines: made.append(WatchingEngine(*a)) or made[0],
-        )
-        assert len(engines[0].clients) == 12 // processes
-        seconds, memory = engines[0].close()
-        assert seconds > 0
-        found.append((rehearsal.outcome, memory))
-    (alone, memory_alone), (spread, memory_spread) = found
-    assert spread.model.coef_.tolist() == alone.model.coef_.tolist()
-    assert memory_spread > memory_alone
+def test_a_study_over_two_processes_is_that_of_one():
+    weights, memory = weights_and_memory(12, processes=1)
+    spread_weights, spread_memory = weights_and_memory(12, processes=2)
+    assert spread_weights == weights
+    assert spread_memory > memory
 
 
 def test_memory_is_that_of_one_study_alone():

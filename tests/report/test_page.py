@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from fedhull.cli.app import app
 from fedhull.errors import InvalidInput
 from fedhull.kits.results import write_report
+from fedhull.learn.lorentz import LorentzClassifier
 from fedhull.report import html
 from fedhull.report import hull_words as words
 from fedhull.report.class_words import COLLUSION, NOT_AUDITED
@@ -333,15 +334,36 @@ def test_pooled_reliability_is_that_of_all_points_together(simulated):
     x = rng.uniform(-0.4, 0.4, (400, 2))
     classes = np.unique(simulated.model.classes_)
     y = rng.choice(classes, 400)
-    halves = [
-        count_tests(simulated.model, x[i], y[i], classes) for i in np.split(np.arange(400), 2)
-    ]
-    together, pooled = count_tests(simulated.model, x, y, classes), pool_tests(halves)
+    halves = [count_tests(simulated.model, x[i], y[i]) for i in np.split(np.arange(400), 2)]
+    together, pooled = count_tests(simulated.model, x, y), pool_tests(halves)
     assert pooled.confusion == together.confusion
     for one, two in zip(pooled.reliability, together.reliability, strict=True):
         assert one.points == two.points
         assert one.accuracy == pytest.approx(two.accuracy)
         assert one.confidence == pytest.approx(two.confidence)
+
+
+@pytest.mark.parametrize("unknown", ["0", "zzz, a name longer than any of the model's"])
+def test_points_of_a_class_that_the_model_does_not_know_are_counted_as_of_that_class(
+    simulated, unknown
+):
+    classes = simulated.model.classes_
+    x = np.random.default_rng(0).uniform(-0.4, 0.4, (40, 2))
+    y = np.array([unknown] * 15 + [str(classes[0])] * 25)
+    tests = count_tests(simulated.model, x, y)
+    assert sorted(tests.names) == sorted([unknown, *map(str, classes)])
+    counts = dict(zip(tests.names, map(sum, tests.confusion), strict=True))
+    assert counts[unknown] == 15
+    assert counts[str(classes[0])] == 25
+    assert not any(row[tests.names.index(unknown)] for row in tests.confusion)
+
+
+def test_names_that_are_numbers_to_a_site_are_counted_beside_words():
+    model = LorentzClassifier().fit([[-0.5, 0.0], [0.5, 0.0]], ["1", "class 2"])
+    tests = count_tests(model, np.array([[-0.4, 0.0], [0.4, 0.0]]), np.array([1, 1]))
+    assert tests.names == ["1", "class 2"]
+    assert tests.confusion == [[1, 1], [0, 0]]
+    assert sum(level.points * level.accuracy for level in tests.reliability) == 1
 
 
 def test_the_codes_of_the_fullest_bin_add_up_to_its_number(page, federated):

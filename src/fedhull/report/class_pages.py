@@ -70,7 +70,6 @@ def coordinator_parts(outcome: ClassOutcome) -> dict[str, Any]:
 def site_parts(site: ClassSite, bytes_up: int, bytes_down: int, earlier: int) -> dict[str, Any]:
     """What a site knows, its own points apart: they are read when the page is written."""
     model = site.model
-    names = np.sort(model.classes_)
     called = [str(name) for name in model.classes_]
     return study_parts(site.study, model) | {
         "classes": called,
@@ -97,7 +96,7 @@ def site_parts(site: ClassSite, bytes_up: int, bytes_down: int, earlier: int) ->
         ],
         "correct": site.correct,
         "tested": site.tested,
-        "testing": _tests(site, names) if site.tested else None,
+        "testing": _tests(site) if site.tested else None,
     }
 
 
@@ -225,7 +224,6 @@ def _lines(site: ClassSite) -> list[ClassLine]:
     ]
 
 
-def _tests(site: ClassSite, names: np.ndarray) -> Testing:
+def _tests(site: ClassSite) -> Testing:
     held = site.holdings
-    x = moved(held.test_x, site.isometry)
-    return count_tests(site.model, x, held.test_y.astype(names.dtype), names)
+    return count_tests(site.model, moved(held.test_x, site.isometry), held.test_y)

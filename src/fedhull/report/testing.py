@@ -10,10 +10,12 @@ from fedhull.report.class_content import Reliability, Testing
 _LEVELS, _FINE_LEVELS = 10, 15
 
 
-def count_tests(model: Any, x: np.ndarray, y: np.ndarray, classes: np.ndarray) -> Testing:
-    """Confusion and reliability of a model on points x (n, 2) with classes y (n,), out of the
-    sorted `classes`, which also hold the model's own."""
-    predicted = model.predict(x)
+def count_tests(model: Any, x: np.ndarray, y: np.ndarray) -> Testing:
+    """Confusion and reliability of a model on points x (n, 2) with classes y (n,), which may be
+    such as the model does not know."""
+    predicted, classes = model.predict(x), np.union1d(y, model.classes_)
+    # a site's own names may be numbers, and those of classes that it lacks are words
+    y = y.astype(classes.dtype)
     confusion = np.zeros((len(classes), len(classes)), dtype=int)
     np.add.at(confusion, (np.searchsorted(classes, y), np.searchsorted(classes, predicted)), 1)
     return Testing(

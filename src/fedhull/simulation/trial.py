@@ -185,9 +185,7 @@ def _measured(
         model=model,
         test=test,
         session=federation.session,
-        testing=count_tests(
-            model, test_x, test_y, np.union1d(np.unique(test_y), model.classes_)
-        ),
+        testing=count_tests(model, test_x, test_y),
         names=federation.names,
         seconds=seconds,
     )  # fmt: skip
