@@ -26,7 +26,9 @@ def start_chromium(profile):
     for switch in (*SWITCHES, f"--user-data-dir={profile}"):
         options.add_argument(switch)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    return webdriver.Chrome(options=options, service=Service(DRIVER))
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    driver.set_script_timeout(PATIENCE)
+    return driver
 
 
 class Opened:
@@ -51,6 +53,10 @@ class Opened:
         WebDriverWait(self.driver, PATIENCE).until(lambda _: self.run(condition))
 
     def settle(self):
+        # in the first frame a page hears of another size or scheme, in the second it draws anew
+        self.driver.execute_async_script(
+            "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
+        )
         self.until("window.fedhull.viewer?.settled ?? true")
 
     def resize(self, width, height, dark=False):
