@@ -7,6 +7,7 @@ import typer
 
 from fedhull.cli.attachment import EncoderOption, GenesOption, read_attachment
 from fedhull.cli.console import JsonFlag, out, prepare_kernels, print_json
+from fedhull.cli.options import DataOption, DonorOption, LabelOption, LayerOption, MapOption
 from fedhull.text import printable
 
 if TYPE_CHECKING:
@@ -15,20 +16,11 @@ if TYPE_CHECKING:
 
 def check(
     study: Annotated[Path, typer.Argument(help="The study or its draft, a TOML file, or a kit.")],
-    data: Annotated[
-        str | None, typer.Option(help="Your points or cells: .csv, .npz, .parquet or .h5ad.")
-    ] = None,
-    label: Annotated[str, typer.Option(help="Column that holds the classes.")] = "label",
-    donor: Annotated[
-        str | None, typer.Option(help="Column that says whose cells they are.")
-    ] = None,
-    names: Annotated[
-        str | None, typer.Option("--map", help="TOML file: your class names to the study's.")
-    ] = None,
-    layer: Annotated[
-        str | None,
-        typer.Option(help="In a study of raw counts: the .h5ad layer to use instead of X."),
-    ] = None,
+    data: DataOption = None,
+    label: LabelOption = "label",
+    donor: DonorOption = None,
+    names: MapOption = None,
+    layer: LayerOption = None,
     encoder: EncoderOption = None,
     genes: GenesOption = None,
     json: JsonFlag = False,

@@ -21,6 +21,7 @@ from fedhull.cli.engine import (
     speaker,
     stoppable,
 )
+from fedhull.cli.options import DataOption, DonorOption, LabelOption, LayerOption, MapOption
 from fedhull.disk import read_bytes
 from fedhull.engines.base import Options, Runner, Say
 from fedhull.errors import Declined, InvalidInput, ProtocolError, StillWaiting, Stopped
@@ -34,20 +35,11 @@ from fedhull.text import check_visible, printable
 
 def client(
     kit: KitArgument,
-    data: Annotated[
-        str | None, typer.Option(help="Your points or cells: .csv, .npz, .parquet or .h5ad.")
-    ] = None,
-    label: Annotated[str, typer.Option(help="Column that holds the classes.")] = "label",
-    donor: Annotated[
-        str | None, typer.Option(help="Column that says whose cells they are.")
-    ] = None,
-    names: Annotated[
-        str | None, typer.Option("--map", help="TOML file: your class names to the study's.")
-    ] = None,
-    layer: Annotated[
-        str | None,
-        typer.Option(help="In a study with an encoder: the .h5ad layer to use instead of X."),
-    ] = None,
+    data: DataOption = None,
+    label: LabelOption = "label",
+    donor: DonorOption = None,
+    names: MapOption = None,
+    layer: LayerOption = None,
     identity: Annotated[
         Path | None, typer.Option(help="Your key, if it is not in the kit.")
     ] = None,

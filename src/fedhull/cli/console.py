@@ -40,8 +40,6 @@ out = Terminal()
 err = Terminal(stderr=True)
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-LabelOption = Annotated[str, typer.Option(help="Column (or obs key) that holds the classes.")]
-SeedOption = Annotated[int, typer.Option(help="Seed of every random choice.")]
 
 
 def print_json(result: Any) -> None:

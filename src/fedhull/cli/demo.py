@@ -10,13 +10,13 @@ from rich.text import Text
 
 from fedhull.cli.console import (
     JsonFlag,
-    SeedOption,
     out,
     output_folder,
     prepare_kernels,
     print_json,
     spinner,
 )
+from fedhull.cli.options import SeedOption
 from fedhull.cli.simulate import print_simulation, save_simulation
 from fedhull.errors import MissingExtra
 from fedhull.text import printable

@@ -8,7 +8,6 @@ from rich.table import Table
 
 from fedhull.cli.console import (
     JsonFlag,
-    SeedOption,
     note,
     out,
     output_folder,
@@ -16,6 +15,7 @@ from fedhull.cli.console import (
     print_json,
     progress_bar,
 )
+from fedhull.cli.options import SeedOption
 
 
 def peers(

@@ -8,6 +8,17 @@ import typer
 
 from fedhull.cli.attachment import read_attachment
 from fedhull.cli.console import JsonFlag, out, prepare_kernels, print_json
+from fedhull.cli.options import (
+    AgreedNamesFlag,
+    EpsilonOption,
+    FeaturesOption,
+    GuardOption,
+    LabelCodeOption,
+    LabelOption,
+    LayerOption,
+    MinCellsOption,
+    SummaryOption,
+)
 from fedhull.errors import InvalidInput
 from fedhull.study.draft import SETTINGS, default_of, draft_study, with_names
 from fedhull.study.task import Source
@@ -31,39 +42,27 @@ def plan(
     classes: Annotated[
         int | None, typer.Option(help="Most classes that a site may have, J; counted in --data.")
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="Width of a bin, ε.")] = 0.01,
+    epsilon: EpsilonOption = 0.01,
     radius: Annotated[float, typer.Option(help="All points lie within this radius, R.")] = 0.95,
     curvature: Annotated[float, typer.Option(help="k; the space has curvature −k.")] = default_of(
         "curvature"
     ),
-    label_code: Annotated[
-        str, typer.Option(help="auto, pairs, binary or bose-chowla:H.")
-    ] = default_of("label_code"),
+    label_code: LabelCodeOption = default_of("label_code"),
     corners: Annotated[
         int, typer.Option(min=1, help="Corners of a site's hulls, without --data.")
     ] = 100,
     data: Annotated[
         str | None, typer.Option(help="A site's own points: a file or a built-in name.")
     ] = None,
-    label: Annotated[str, typer.Option(help="Column that holds the classes.")] = "label",
+    label: LabelOption = "label",
     encoder: Annotated[
         Path | None, typer.Option(help="Place the cells of --data with this encoder file first.")
     ] = None,
-    summary: Annotated[str, typer.Option(help="What sites send: hulls or moments.")] = default_of(
-        "summary"
-    ),
-    features: Annotated[
-        int, typer.Option(help="How many functions moments are of at most, D.")
-    ] = default_of("features"),
-    agreed_names: Annotated[
-        bool, typer.Option("--agreed-names", help="All sites use the same names.")
-    ] = False,
-    guard: Annotated[
-        str, typer.Option(help="none, or parts joined by +: edit, trim:F, group:K, your own.")
-    ] = default_of("guard"),
-    min_cells: Annotated[
-        int, typer.Option(help="Nothing leaves that is made of fewer cells.")
-    ] = default_of("min_cells"),
+    summary: SummaryOption = default_of("summary"),
+    features: FeaturesOption = default_of("features"),
+    agreed_names: AgreedNamesFlag = False,
+    guard: GuardOption = default_of("guard"),
+    min_cells: MinCellsOption = default_of("min_cells"),
     genes: Annotated[
         Path | None,
         typer.Option(
@@ -75,9 +74,7 @@ def plan(
         str | None,
         typer.Option(help="With a study file: the column that says whose cells they are."),
     ] = None,
-    layer: Annotated[
-        str | None, typer.Option(help="With raw counts: the .h5ad layer to use instead of X.")
-    ] = None,
+    layer: LayerOption = None,
     json: JsonFlag = False,
 ) -> None:
     """Show what a study would send: how it is coded, bytes, what would leave a site."""

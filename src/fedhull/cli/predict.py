@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from fedhull.cli.console import JsonFlag, LabelOption, note, out, print_json
+from fedhull.cli.console import JsonFlag, note, out, print_json
+from fedhull.cli.options import LabelOption
 from fedhull.errors import InvalidInput
 from fedhull.text import printable
 

@@ -8,7 +8,6 @@ from rich.table import Table as RichTable
 
 from fedhull.cli.console import (
     JsonFlag,
-    SeedOption,
     err,
     out,
     output_folder,
@@ -17,6 +16,7 @@ from fedhull.cli.console import (
     progress_bar,
     showing,
 )
+from fedhull.cli.options import SeedOption
 from fedhull.disk import write_json
 from fedhull.errors import InvalidInput
 

@@ -8,7 +8,6 @@ from rich.table import Table
 
 from fedhull.cli.console import (
     JsonFlag,
-    LabelOption,
     note,
     out,
     output_folder,
@@ -16,6 +15,16 @@ from fedhull.cli.console import (
     print_json,
     progress_bar,
     showing,
+)
+from fedhull.cli.options import (
+    AgreedNamesFlag,
+    EpsilonOption,
+    FeaturesOption,
+    GuardOption,
+    LabelCodeOption,
+    LabelOption,
+    MinCellsOption,
+    SummaryOption,
 )
 from fedhull.errors import InvalidInput
 from fedhull.simulation.experiment import Experiment
@@ -28,7 +37,7 @@ def simulate(
         int | None,
         typer.Option(help="Number of sites, L; by default 3, or as many as the column names."),
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="Width of a bin, ε.")] = 0.01,
+    epsilon: EpsilonOption = 0.01,
     radius: Annotated[
         float | None, typer.Option(help="R; by default the smallest that holds all points.")
     ] = None,
@@ -36,12 +45,8 @@ def simulate(
         float | None,
         typer.Option(help="k; the space has curvature −k. By default what the file says, or 1."),
     ] = None,
-    summary: Annotated[str, typer.Option(help="What sites send: hulls or moments.")] = default_of(
-        "summary"
-    ),
-    features: Annotated[
-        int, typer.Option(help="How many functions moments are of, D.")
-    ] = default_of("features"),
+    summary: SummaryOption = default_of("summary"),
+    features: FeaturesOption = default_of("features"),
     align: Annotated[
         int,
         typer.Option(help="Times that sites align themselves; -1: twice with moments, else never."),
@@ -52,15 +57,9 @@ def simulate(
     grouping: Annotated[
         str, typer.Option(help="matching, kernighan-lin, spectral, or one you installed.")
     ] = default_of("grouping"),
-    guard: Annotated[
-        str, typer.Option(help="none, or parts joined by +: edit, trim:F, group:K, your own.")
-    ] = default_of("guard"),
-    min_cells: Annotated[
-        int, typer.Option(help="Nothing leaves that is made of fewer cells.")
-    ] = default_of("min_cells"),
-    label_code: Annotated[
-        str, typer.Option(help="auto, pairs, binary or bose-chowla:H.")
-    ] = default_of("label_code"),
+    guard: GuardOption = default_of("guard"),
+    min_cells: MinCellsOption = default_of("min_cells"),
+    label_code: LabelCodeOption = default_of("label_code"),
     ballot: Annotated[
         bool | None,
         typer.Option(
@@ -82,9 +81,7 @@ def simulate(
     switch_labels: Annotated[
         bool, typer.Option("--switch-labels", help="Every site numbers its classes its own way.")
     ] = False,
-    agreed_names: Annotated[
-        bool, typer.Option("--agreed-names", help="All sites use the same names.")
-    ] = False,
+    agreed_names: AgreedNamesFlag = False,
     site_shift: Annotated[
         float, typer.Option(help="Move every site's cells by an isometry of this length, S.")
     ] = Experiment.site_shift,
