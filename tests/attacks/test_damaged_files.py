@@ -8,31 +8,24 @@ import io
 import json
 import math
 import random
-import time
-import warnings
 from pathlib import Path
 
-import anndata
-import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from commands import fedhull
 from mutations import damaged, nested, twisted
-from scipy.sparse import csr_matrix
+from reading import holds, put
 from strategies import swept
 
-from fedhull.arrays import MOST_BYTES, read_arrays
-from fedhull.data.files import load_file, read_curvature
-from fedhull.data.h5ad import open_h5ad
-from fedhull.data.raw import is_raw, load_cells
-from fedhull.embed.annotated import cells_of, column_of, made_by
+from fedhull.arrays import read_arrays
+from fedhull.data.files import load_file
+from fedhull.data.raw import load_cells
 from fedhull.embed.cells import Cells
 from fedhull.embed.edges import read_edges
 from fedhull.embed.embedder import embedder_from_bytes
 from fedhull.embed.tree import TreeEmbedder, embed_tree
-from fedhull.errors import FedhullError, InvalidInput
 from fedhull.kits.results import write_report
 from fedhull.learn.model import load_model, published_model
 from fedhull.protocol.keys import Identity
@@ -41,38 +34,8 @@ from fedhull.study.kinds import study_from_toml
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 MODELS = ["lorentz", "lorentz-two", "poincare-svm", "poincare-svm-two", "euclidean-svm"]
 MUTATIONS = swept(200)
-QUICK = 2.0  # seconds of work
 X = np.random.default_rng(0).uniform(-0.5, 0.5, (30, 2))
 Y = np.array(["a", "b", "c"] * 10)
-
-
-def seconds() -> float:
-    """Work of this process and of those that it has started and seen end."""
-    import os
-
-    return sum(os.times()[:4])
-
-
-def holds(contents, read) -> None:
-    """Every content is read or refused by an error of ours, in under two seconds of work; some are
-    refused, or the test tests nothing."""
-    refusals = []
-    for number, content in enumerate(contents):
-        begin = seconds()
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            try:
-                read(content)
-            except FedhullError as problem:
-                refusals.append(str(problem))
-        assert seconds() - begin < QUICK, number
-    assert refusals
-    assert [sentence[:200] for sentence in refusals if not 0 < len(sentence) < 2_000] == []
-
-
-def put(path: Path, content: bytes) -> Path:
-    path.write_bytes(content)
-    return path
 
 
 def as_json(plain, n=MUTATIONS):
@@ -255,131 +218,6 @@ def test_parquet_files(options, tmp_path):
     holds(damaged(file.getvalue(), MUTATIONS), use)
 
 
-# .h5ad
-
-STRANGE_ENTRIES = [0, -1, "text", b"\xff", np.nan, [], [-7] * 13, [10**9] * 6, [[1.0]], ["a"] * 12]
-
-
-def write_h5ad(path: Path) -> bytes:
-    rng = np.random.default_rng(0)
-    cells = anndata.AnnData(
-        X=csr_matrix(rng.poisson(0.5, (12, 5)).astype("f4")),
-        obs={"label": ["a", "b", "c"] * 4, "donor": list(range(12))},
-        obsm={"X_poincare": rng.uniform(-0.5, 0.5, (12, 2))},
-        uns={"poincare": {"curvature": 1.0, "encoder_hash": "a" * 64}},
-    )
-    cells.obs_names = [f"cell-{i}" for i in range(12)]
-    cells.write_h5ad(path)
-    return path.read_bytes()
-
-
-def use_h5ad(path: Path) -> None:
-    """All that commands do with such a file."""
-    failed = None
-    for read in (_read_points, _read_cells):  # one may be refused where the other is not
-        try:
-            read(path)
-        except FedhullError as problem:
-            failed = problem
-    if failed is not None:
-        raise failed
-
-
-def _read_points(path: Path) -> None:
-    load_file(path)
-    read_curvature(path)
-    is_raw(str(path))
-
-
-def _read_cells(path: Path) -> None:
-    data = open_h5ad(path)
-    cells_of(data)
-    column_of(data, "label")
-    made_by(data)
-
-
-@pytest.mark.filterwarnings("ignore::Warning:anndata")
-@pytest.mark.slow  # a process for each file
-@pytest.mark.parametrize("part", range(6))
-def test_h5ad_files_with_wrong_bytes(part, tmp_path):
-    content = write_h5ad(tmp_path / "whole.h5ad")
-    use_h5ad(tmp_path / "whole.h5ad")
-    contents = (put(tmp_path / f"{i}.h5ad", c) for i, c in enumerate(damaged(content, 30, part)))
-    holds(contents, use_h5ad)
-
-
-@pytest.mark.filterwarnings("ignore::Warning:anndata")
-@pytest.mark.slow  # a process for each file
-@pytest.mark.parametrize("part", range(3))
-def test_h5ad_files_with_wrong_entries(part, tmp_path):
-    content = write_h5ad(tmp_path / "whole.h5ad")
-    rng = random.Random(part)
-
-    def twist(number):
-        path = put(tmp_path / f"{number}.h5ad", content)
-        with h5py.File(path, "r+") as file:
-            names: list[str] = []
-            file.visit(names.append)
-            name = rng.choice(names)
-            thing, what = file[name], rng.randrange(5)
-            if what == 0:
-                del file[name]
-            elif what == 1 and len(thing.attrs):
-                attribute = rng.choice(sorted(thing.attrs))
-                thing.attrs[attribute] = rng.choice(["", "array", "dict", "csr_matrix", 3, [1, 2]])
-            elif what == 2 and len(thing.attrs):
-                del thing.attrs[rng.choice(sorted(thing.attrs))]
-            else:
-                kept = dict(thing.attrs)
-                del file[name]
-                file[name] = rng.choice(STRANGE_ENTRIES)
-                for key, value in kept.items():
-                    file[name].attrs[key] = value
-        return path
-
-    holds(map(twist, range(20)), use_h5ad)
-
-
-def test_a_file_on_which_hdf5_never_comes_to_an_end_is_refused(tmp_path):
-    """HDF5's library runs in circles where a group's tree of names leads back to itself."""
-    path = tmp_path / "circle.h5ad"
-    write_h5ad(path)
-    content = bytearray(path.read_bytes())
-    # every node of such a tree begins with TREE and, after eight bytes, names its siblings
-    at = content.find(b"TREE")
-    sentence = ""
-    while at >= 0 and "took forever" not in sentence:
-        twisted_content = bytearray(content)
-        twisted_content[at + 8 : at + 16] = at.to_bytes(8, "little")
-        twisted_content[at + 16 : at + 24] = at.to_bytes(8, "little")
-        try:
-            use_h5ad(put(tmp_path / f"{at}.h5ad", bytes(twisted_content)))
-        except FedhullError as problem:
-            sentence = str(problem)
-        at = content.find(b"TREE", at + 1)
-    assert "took forever" in sentence
-
-
-def test_a_file_that_leads_to_other_files_is_refused(tmp_path):
-    write_h5ad(tmp_path / "other.h5ad")
-    path = tmp_path / "linked.h5ad"
-    write_h5ad(path)
-    with h5py.File(path, "r+") as file:
-        del file["obsm"]
-        file["obsm"] = h5py.ExternalLink("other.h5ad", "/obsm")
-    with pytest.raises(InvalidInput, match="refers to another place"):
-        load_file(path)
-
-
-def test_a_matrix_that_points_outside_itself_is_refused(tmp_path):
-    path = tmp_path / "cells.h5ad"
-    write_h5ad(path)
-    with h5py.File(path, "r+") as file:
-        file["X/indices"][0] = 2**30
-    with pytest.raises(InvalidInput, match="damaged"):
-        cells_of(open_h5ad(path))
-
-
 # Encoders
 
 
@@ -459,79 +297,6 @@ def test_result_files(kind, tmp_path):
 def test_key_files():
     pem = Identity.generate().to_pem()
     holds(damaged(pem, 1_500), Identity.from_pem)
-
-
-# Small files that unpack to large ones
-
-
-def test_an_npz_that_unpacks_to_far_more_than_it_is_is_refused_unread(tmp_path, monkeypatch):
-    import tracemalloc
-
-    path = tmp_path / "bomb.npz"
-    np.savez_compressed(path, x=np.zeros((6_000_000, 2)), y=np.zeros(1))
-    assert path.stat().st_size < 200_000
-    tracemalloc.start()
-    with pytest.raises(InvalidInput, match=r"96,000,\d{3} bytes of memory, more than 200 times"):
-        load_file(path)
-    assert tracemalloc.get_traced_memory()[1] < 10_000_000
-    tracemalloc.stop()
-    with pytest.raises(InvalidInput, match="bytes of memory"):
-        embedder_from_bytes(path.read_bytes())
-    monkeypatch.setenv(MOST_BYTES, "1000")
-    with pytest.raises(InvalidInput, match="more than the limit of 1,000"):
-        load_file(path)
-    monkeypatch.setenv(MOST_BYTES, str(10**9))
-    assert read_arrays(path, "it")["x"].shape == (6_000_000, 2)
-
-
-def test_an_npz_whose_arrays_say_that_they_are_larger_than_they_are_is_refused(tmp_path):
-    file = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        file, {"descr": "<f8", "fortran_order": False, "shape": (2**40, 2)}
-    )
-    import zipfile
-
-    with zipfile.ZipFile(tmp_path / "bomb.npz", "w") as archive:
-        archive.writestr("x.npy", file.getvalue())
-    begin = time.process_time()
-    with pytest.raises(InvalidInput, match=r"which its \d+ bytes are not"):
-        load_file(tmp_path / "bomb.npz")
-    assert time.process_time() - begin < QUICK
-
-
-def test_an_h5ad_that_unpacks_to_far_more_than_it_is_is_refused_unread(tmp_path):
-    for name, rows in (("filled", 6_000_000), ("empty", 2**40)):
-        path = tmp_path / f"{name}.h5ad"
-        write_h5ad(path)
-        with h5py.File(path, "r+") as file:
-            del file["obsm/X_poincare"]
-            bomb = file.create_dataset(
-                "obsm/X_poincare", (rows, 2), "f8", chunks=(100_000, 2), compression="gzip"
-            )
-            if name == "filled":
-                bomb[:] = np.zeros((rows, 2))
-        assert path.stat().st_size < 1_000_000
-        begin = seconds()
-        with pytest.raises(InvalidInput, match="bytes of memory, more than"):
-            load_file(path)
-        assert seconds() - begin < QUICK
-
-
-def test_a_parquet_file_that_unpacks_to_far_more_than_it_is_is_refused_unread(tmp_path):
-    column = pa.array(np.zeros(9_000_000))
-    pyarrow.parquet.write_table(pa.table({"x1": column}), tmp_path / "bomb.parquet")
-    assert (tmp_path / "bomb.parquet").stat().st_size < 100_000
-    with pytest.raises(InvalidInput, match="bytes of memory, more than"):
-        load_file(tmp_path / "bomb.parquet")
-
-
-def test_compressed_tables_are_not_read(tmp_path):
-    import gzip
-
-    with gzip.open(tmp_path / "data.csv.gz", "wb") as file:
-        file.write(b"0" * 10_000_000)
-    with pytest.raises(InvalidInput, match="must end in"):
-        load_file(tmp_path / "data.csv.gz")
 
 
 def test_points_of_another_dimension_than_the_models_are_refused(tmp_path):
