@@ -12,12 +12,14 @@ from scipy import stats
 from strategies import examples
 
 from fedhull.errors import BelowThreshold, InvalidInput
+from fedhull.protocol.agreement import collusion_words
 from fedhull.protocol.degree import AVAILABILITY, SECURITY, _log2_tails, _separable, circle, jury
 from fedhull.protocol.drive import drive
 from fedhull.protocol.graph import _draws, graph_of
 from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.sizes import bytes_up
 from fedhull.study.draft import draft_study
+from fedhull.study.study import Study
 
 STEPS = ["advertise", "share", "announce", "upload", "confirm", "unmask"]
 SITES = 30
@@ -85,8 +87,34 @@ def test_the_numbers_of_the_documentation():
 
 
 def test_a_roster_that_is_too_small_for_the_rates_is_refused():
-    with pytest.raises(InvalidInput, match="4 sites are too few for a sparse graph"):
+    with pytest.raises(InvalidInput, match=r"4 sites are too few .* takes at least 5"):
         make_study(4, graph="sparse")
+    assert make_study(5, graph="sparse").is_sparse
+
+
+def test_a_graph_that_bears_no_colluding_site_says_so_and_why():
+    words = collusion_words(make_study(6, graph="sparse"))
+    assert words.startswith("If a single site works together with the coordinator")
+    assert "A collusion of 0.1 of 6 sites is less than one site" in words
+    assert "less than one site" not in collusion_words(make_study(3, threshold=2))
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        (
+            "graph = 'spars'",
+            r"protocol.graph must be one of 'auto', 'complete', 'sparse', got 'spars'",
+        ),
+        ("collusion = 'x'", "protocol.collusion must be a number, got 'x'"),
+    ],
+)
+def test_a_setting_of_the_graph_that_there_is_not_is_refused_by_its_name(setting, words):
+    text = make_study(5).to_toml()
+    key = setting.partition(" ")[0]
+    lines = [setting if line.startswith(f"{key} =") else line for line in text.splitlines()]
+    with pytest.raises(InvalidInput, match=words):
+        Study.from_toml("\n".join(lines))
 
 
 def test_up_to_250_sites_the_graph_is_complete():

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 import msgspec
 
 from fedhull.errors import BadMessage, InvalidInput
-from fedhull.protocol.degree import Degree, circle, jury
+from fedhull.protocol.degree import Degree, circle, fewest_sites, jury
 from fedhull.protocol.keys import VERSION, digest
 from fedhull.protocol.refusal import broken_rule
 
@@ -91,11 +91,10 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
                 f"{self.threshold}; leave it out for two thirds of them"
             )
         if self.is_sparse and (self.circle is None or self.jury is None):
-            rates = self.protocol
+            fewest = fewest_sites(self.protocol.collusion, self.protocol.dropout)
             raise InvalidInput(
-                f"{n} sites are too few for a sparse graph of masks that bears a collusion of "
-                f"{rates.collusion:g} and a dropout of {rates.dropout:g} of them; use graph = "
-                f'"complete", or smaller shares'
+                f"{n} sites are too few for a sparse graph of masks, which takes at least "
+                f'{fewest}; leave graph out, or set it to "complete"'
             )
 
     @classmethod
@@ -241,18 +240,26 @@ def collusion_words(study: Agreement) -> str:
         return (
             "If a single site works together with the coordinator, the two can learn what another "
             "site has sent."
-        )
+        ) + _no_share_of_sites(study)
     sites = "one site works" if c == 1 else f"up to {c} sites work"
     if study.is_sparse:
         return (
             f"Even if {sites} together with the coordinator, the chance that they can tell what "
-            f"any single other site has sent is below one in 2^40, unless the coordinator tries "
-            f"more than 2^35 graphs of masks before it starts; they are not made for more sites."
+            f"any single other site has sent is below one in 2^40. It is larger if more sites do, "
+            f"or if the coordinator tries out more than 2^35 numbers of the session before it "
+            f"starts, to find one by which sites share masks as it likes."
         )
     return (
         f"Even if {sites} together with the coordinator, they cannot tell what any single other "
         f"site has sent; with more, they can."
     )
+
+
+def _no_share_of_sites(study: Agreement) -> str:
+    share = study.protocol.collusion
+    if not study.is_sparse or share * len(study.clients) >= 1:
+        return ""
+    return f" (A collusion of {share:g} of {len(study.clients)} sites is less than one site.)"
 
 
 def parse_toml(text: str) -> dict[str, Any]:

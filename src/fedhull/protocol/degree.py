@@ -28,6 +28,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 
 import numpy as np
 
@@ -71,6 +72,16 @@ def jury(n: int, collusion: float, dropout: float) -> Degree | None:
 
     m = _smallest(n - 1, does)
     return None if m is None else Degree(m, quorum(m))
+
+
+@cache
+def fewest_sites(collusion: float, dropout: float) -> int:
+    """The smallest number of sites that circles and juries can be drawn from."""
+
+    def does(n: int) -> bool:
+        return None not in (circle(n, collusion, dropout), jury(n, collusion, dropout))
+
+    return next(filter(does, count(3)))
 
 
 @cache

@@ -45,17 +45,26 @@ def broken_rule(problem: msgspec.ValidationError, content: Any, study: type) -> 
         must, _, _ = rule.partition(", got `")
         must = re.sub(r"`(\w+)( \| null)?`", lambda kind: _KINDS.get(kind[1], kind[0]), must)
         return f"{path} {must.replace('Expected', 'must be')}, got {shortened(content)}"
+    if rule.startswith("Invalid enum value"):
+        table, _, key = path.rpartition(".")
+        choices = get_args(get_type_hints(_table(study, table))[key])
+        value = (content[table] if table else content)[key]
+        return f"{path} must be one of {', '.join(map(repr, choices))}, got {shortened(value)}"
     # what a table itself refuses is a sentence already
     return rule
 
 
 def _keys(study: type, path: str) -> list[str]:
     """The settings in a table of the study, or beside the tables."""
-    kind: Any = study
-    if path:
-        hint = get_type_hints(study)[path]
-        kind = next((each for each in get_args(hint) if hasattr(each, "__struct_fields__")), hint)
-    return list(kind.__struct_fields__)
+    return list(_table(study, path).__struct_fields__)
+
+
+def _table(study: type, path: str) -> Any:
+    """The type of a table of the study, or of the study itself."""
+    if not path:
+        return study
+    hint = get_type_hints(study)[path]
+    return next((each for each in get_args(hint) if hasattr(each, "__struct_fields__")), hint)
 
 
 def _wrong_site(roster: Any, study: type) -> str:
