@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from fedhull.cli.console import (
@@ -72,15 +73,23 @@ def peers(
 
 def _show_peers(content: dict[str, Any]) -> None:
     """The table of a data set as soon as it is done: the next may take minutes."""
-    from fedhull.bench.peers.table import table
+    from fedhull.bench.peers.table import LONG_COLUMNS, table
     from fedhull.bench.peers.verdict import sentences
 
     found = table(content)
-    shown = Table(title=found.title)
-    for i, column in enumerate(found.columns):
-        shown.add_column(column, justify="left" if i == 0 else "right")
+    shown = Table(title=found.title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    # what is long, and the same for every data set, stands on the page only
+    columns = [i for i, column in enumerate(found.columns) if column not in LONG_COLUMNS]
+    for i in columns:
+        words = (
+            found.columns[i]
+            .replace(" sites,", "\nsites,")
+            .replace("bytes ", "bytes\n")
+            .replace("seconds", "s")
+        )
+        shown.add_column(words, justify="right" if i else "left", no_wrap=True)
     for row in found.rows:
-        shown.add_row(*(cell.replace("`", "") for cell in row))
+        shown.add_row(*(row[i] for i in columns))
     out.print(shown)
     for sentence in sentences(content):
         out.print(sentence.replace("*", ""))

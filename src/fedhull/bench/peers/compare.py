@@ -13,7 +13,7 @@ from fedhull.bench.peers.flare_svm import FLARE
 from fedhull.bench.peers.measured import NEEDS_GENES, Measured, Method, Options
 from fedhull.bench.peers.ours import ALONE, HULLS, MOMENTS, PAPER_ROW, POOLED, PRIVATE, carried
 from fedhull.bench.peers.pooled_celltypist import CELLTYPIST, installed, interpreter
-from fedhull.errors import FedhullError, InvalidInput
+from fedhull.errors import FedhullError, InvalidInput, MissingExtra
 from fedhull.simulation.result import summarize
 
 QUICK_ROUNDS = (2, 10)
@@ -62,6 +62,7 @@ def compare_one(
     problems: dict[str, dict[str, list[str]]] = {
         method.name: {shares: [] for shares in SHARES} for method in rows
     }
+    missing: set[str] = set()
     for number in range(seed, seed + trials):
         trial = Trial(content, number)
         deals = {words: Deal(trial, shares) for words, shares in SHARES.items()}
@@ -77,6 +78,8 @@ def compare_one(
                         last = _run(method, deal, options)
                 except FedhullError as problem:
                     problems[method.name][words].append(str(problem))
+                    if isinstance(problem, MissingExtra):
+                        missing.add(method.name)
                 else:
                     found[method.name][words].append(last)
     return {
@@ -88,7 +91,9 @@ def compare_one(
         "genes": trial.cells is not None,
         "trials": trials,
         "rows": [
-            _row(method, found[method.name], problems[method.name], options) for method in rows
+            _row(method, found[method.name], problems[method.name], options)
+            | {"missing": method.name in missing}
+            for method in rows
         ],
     }
 

@@ -100,7 +100,12 @@ PAPER_ROW = Method(
 )  # fmt: skip
 HULLS = Method("hulls", "sums; corners are means of ≥ 5 cells", True, *_HAVE, _study({}), ours=True)
 MOMENTS = Method(
-    "moments", "sums over all sites", True, *_HAVE, _study({"summary": "moments"}), ours=True
+    "moments",
+    "sums over all sites; of each class a count and a sketch, unnamed",
+    True,
+    *_HAVE,
+    _study({"summary": "moments"}),
+    ours=True,
 )
 PRIVATE = Method(
     "moments, ε = 4", "sums over all sites, with noise", True, *_HAVE,

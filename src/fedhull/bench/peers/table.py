@@ -10,6 +10,8 @@ COLUMNS = (
     "", *(f"{words} sites, %" for words in SHARES), "rounds", "messages up", "bytes up",
     "what leaves a site", "names may differ", "seconds", "installable",
 )  # fmt: skip
+# What a terminal has no room for.
+LONG_COLUMNS = ("messages up", "what leaves a site", "names may differ", "installable")
 
 
 def table(content: dict[str, Any]) -> Table:
@@ -48,7 +50,10 @@ def accuracy_words(row: dict[str, Any], shares: str) -> str:
     """Mean and interval, and in how many trials there was no model; why is said under the table."""
     summary, failed = row["accuracy"][shares], row["failed"].get(shares, 0)
     if summary is None:
-        return NEEDS_GENES if row["problems"].get(shares) == [NEEDS_GENES] else "no model"
+        problems = row["problems"].get(shares, [])
+        if problems == [NEEDS_GENES]:
+            return NEEDS_GENES
+        return "not installed" if row.get("missing") else "no model"
     # one trial has no interval, and ± 0 would claim one
     words = f"{summary['mean']:.1f}" + (
         f" ± {summary['ci95']:.1f}" if len(summary["trials"]) > 1 else ""
@@ -61,7 +66,7 @@ def accuracy_words(row: dict[str, Any], shares: str) -> str:
 
 
 def _installable(row: dict[str, Any]) -> str:
-    used = "not used here" if row["installed"] is None else f"{row['installed']} used here"
+    used = "not used here" if row["installed"] is None else f"version {row['installed']} used here"
     return f"`{row['install']}`; {used}"
 
 

@@ -64,14 +64,16 @@ def verdicts(content: dict[str, Any]) -> list[str]:
 
 def sentences(content: dict[str, Any]) -> list[str]:
     """What is said under a table: who is better, and why some rows have no model."""
-    why = {
-        f"{row['method']}, {_words(shares)}: {problem}."
-        for row in content["rows"]
-        for shares, problems in row["problems"].items()
-        for problem in problems
-        if problem != NEEDS_GENES
-    }
-    return [*verdicts(content), *sorted(why)]
+    why: dict[tuple[str, str], list[str]] = {}
+    for row in content["rows"]:
+        for shares, problems in row["problems"].items():
+            for problem in problems:
+                if problem != NEEDS_GENES:
+                    why.setdefault((row["method"], problem), []).append(_words(shares))
+    reasons = [
+        f"{method}, {' and '.join(shares)}: {problem}." for (method, problem), shares in why.items()
+    ]
+    return [*verdicts(content), *sorted(reasons)]
 
 
 def _words(shares: str) -> str:
