@@ -304,7 +304,7 @@ def test_bad_settings_are_refused_in_a_sentence(options, error, words):
     [
         ([[0.1, 0.2]], [1], "two classes"),
         ([[0.1, 0.2], [2.0, 0.0]], [0, 1], "inside the Poincaré ball"),
-        ([[0.1, np.nan], [0.2, 0.0]], [0, 1], "row 0 holds NaN"),
+        ([[0.1, np.nan], [0.2, 0.0]], [0, 1], "row 0, counted from 0, holds NaN"),
         ([[0.1, 0.2, 0.3], [0.1, 0.0, 0.0]], [0, 1], r"shape \(n, 2\)"),
         ([[0.1, 0.2]], [0, 1], "shape"),
         ([], [], "shape"),

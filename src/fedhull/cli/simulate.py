@@ -219,7 +219,7 @@ def _hulls_left(numbers: dict[str, Any]) -> list[str]:
         f"Leakage: {leakage['points_sent']:.0f} of {leakage['points_total']:.0f} points "
         f"({leakage['ratio']:.1%}) left, as bins; the largest hull has {leakage['max_hull']} "
         f"corners. The guard kept {leakage['points_guarded']:.0f} points out, and "
-        f"{leakage['classes_withheld']:.1f} classes were withheld.",
+        f"{_withheld(leakage)}.",
         _disclosed(leakage),
         f"Bytes up per site: {numbers['bytes_up_per_client']:,} (label code "
         f"{numbers['label_code']}, field of {numbers['field_bits']} bits, "
@@ -227,6 +227,11 @@ def _hulls_left(numbers: dict[str, Any]) -> list[str]:
         f"Hulls at the server equal the sites': {_yes(numbers['decoded_exactly'])}; in the right "
         f"class: {numbers['grouping_correct']:.1%}.",
     ]
+
+
+def _withheld(leakage: dict[str, Any]) -> str:
+    # a mean over trials
+    return f"{leakage['classes_withheld']:.1f}".removesuffix(".0") + " classes were withheld"
 
 
 def _moments_left(numbers: dict[str, Any]) -> list[str]:
@@ -247,7 +252,7 @@ def _moments_left(numbers: dict[str, Any]) -> list[str]:
     return [
         f"Leakage: no points left. {sketches} {centres}".rstrip(),
         f"For all sites together, totals of up to {features} features left, by class, and of their "
-        f"products. {leakage['classes_withheld']:.1f} classes were withheld."
+        f"products. {_withheld(leakage)}."
         + (f" Behind everything that left stand at least {smallest} cells." if agreed else ""),
         f"Bytes up per site: {numbers['bytes_up_per_client']:,} (field of "
         f"{numbers['field_bits']} bits).",

@@ -114,7 +114,9 @@ def check_data(x: Any, y: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
         raise InvalidInput(f"{name}: there are no points")
     bad = ~np.isfinite(points).all(axis=1)
     if bad.any():
-        raise InvalidInput(f"{name}: row {int(bad.argmax())} holds NaN or infinity")
+        raise InvalidInput(
+            f"{name}: row {int(bad.argmax())}, counted from 0, holds NaN or infinity"
+        )
     if labels.dtype.kind == "f":
         if not np.isfinite(labels).all():
             row = int((~np.isfinite(labels)).argmax())

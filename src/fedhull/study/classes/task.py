@@ -249,6 +249,6 @@ def _ballot_words(ballot: Mapping[str, Any]) -> str:
     chosen = "the default" if ballot["chosen"] == 0 else ballot["candidate"]
     words = f"\nChosen out of {ballot['candidates']} candidates: {chosen}."
     if ballot["tolerance"]:
-        words += f" Counts over all sites are right to within {ballot['tolerance']:,} points."
+        words += f" Counts of held-out points are off by at most {ballot['tolerance']:,} of them."
     off = 100 * ballot["calibration_error"]
     return f"{words} Its probabilities are calibrated: on average they are off by {off:.1f} points."

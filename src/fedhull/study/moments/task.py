@@ -83,7 +83,7 @@ class MomentTask(ClassTask):
         return [
             *words,
             *self.aligning(),
-            f"{'Then' if words else 'What leaves are'} sums over all cells, of {features} "
+            f"{'Then' if words else 'What leaves are'} sums over all cells, of at most {features} "
             f"functions of where they lie, by class, and of the products of these functions. They "
             f"are masked: the coordinator reads the totals over all sites, and nothing of yours "
             f"alone, unless a class is yours alone.",
