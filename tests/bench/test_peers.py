@@ -19,8 +19,8 @@ from fedhull.bench.peers.measured import NEEDS_GENES, Measured, Options
 from fedhull.bench.peers.ours import PRIVATE
 from fedhull.bench.peers.page import page, to_json
 from fedhull.bench.peers.pooled_celltypist import pooled_celltypist
-from fedhull.bench.peers.table import accuracy_words
-from fedhull.bench.peers.verdict import difference, verdicts
+from fedhull.bench.peers.table import accuracy_words, table
+from fedhull.bench.peers.verdict import difference, sentences, verdicts
 from fedhull.data.tree import make_tree
 from fedhull.embed.cells import Cells
 from fedhull.errors import InvalidInput, MissingExtra
@@ -85,6 +85,24 @@ def test_a_row_that_was_scored_on_other_cells_is_refused(monkeypatch):
     monkeypatch.setattr("fedhull.bench.peers.compare.methods", lambda options: [wrong])
     with pytest.raises(AssertionError, match="alone"):
         compare_one(TREE, quick=False, seed=0, options=OPTIONS, step=lambda what: None)
+
+
+def test_a_peer_that_is_not_installed_is_called_that_and_why_is_said_once(monkeypatch):
+    def absent(deal, options):
+        raise MissingExtra("this row needs a package")
+
+    def refuse(deal, options):
+        raise InvalidInput("too few cells")
+
+    missing = replace(methods(OPTIONS)[0], run=absent)
+    failing = replace(missing, name="failing", run=refuse)
+    monkeypatch.setattr("fedhull.bench.peers.compare.methods", lambda options: [missing, failing])
+    content = compare_one(TREE, quick=True, seed=0, options=OPTIONS, step=lambda what: None)
+    assert [row[1:3] for row in table(content).rows] == [("not installed",) * 2, ("no model",) * 2]
+    said = [sentence for sentence in sentences(content) if "needs a package" in sentence]
+    assert said == [
+        f"{missing.name}, equal sites and Dirichlet 0.5 sites: this row needs a package."
+    ]
 
 
 def test_encoders_and_scaling_see_training_cells_only():

@@ -245,9 +245,9 @@ def collusion_words(study: Agreement) -> str:
     if study.is_sparse:
         return (
             f"Even if {sites} together with the coordinator, the chance that they can tell what "
-            f"any single other site has sent is below one in 2^40. It is larger if more sites do, "
-            f"or if the coordinator tries out more than 2^35 numbers of the session before it "
-            f"starts, to find one by which sites share masks as it likes."
+            f"any single other site has sent is below one in 2^40. It may be larger if more sites "
+            f"do so, or if the coordinator tries out more than 2^35 numbers for the session, to "
+            f"find one that makes sites share masks with those it likes."
         )
     return (
         f"Even if {sites} together with the coordinator, they cannot tell what any single other "

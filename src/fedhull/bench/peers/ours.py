@@ -101,7 +101,7 @@ PAPER_ROW = Method(
 HULLS = Method("hulls", "sums; corners are means of ≥ 5 cells", True, *_HAVE, _study({}), ours=True)
 MOMENTS = Method(
     "moments",
-    "sums over all sites; of each class a count and a sketch, unnamed",
+    "sums over all sites; of each class, unnamed, a count and up to 13 numbers",
     True,
     *_HAVE,
     _study({"summary": "moments"}),
