@@ -55,8 +55,7 @@ STUDIES = {
         {},
     ),
     "moments, private": (
-        _CLASSES
-        + '[learning]\nsummary = "moments"\nfeatures = 16\n[privacy]\nepsilon = 100.0\n',
+        _CLASSES + '[learning]\nsummary = "moments"\nfeatures = 16\n[privacy]\nepsilon = 100.0\n',
         {},
     ),
     "encoder": (_ENCODER, {}),
