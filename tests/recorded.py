@@ -26,7 +26,7 @@ from fedhull.study.task import Source
 
 RECORDED = Path(__file__).parent / "fixtures" / "recorded"
 NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
-_AGREED = "lineage-1 lineage-2 lineage-3 lineage-4 lineage-5 stem".split()
+_AGREED = ["lineage-1", "lineage-2", "lineage-3", "lineage-4", "lineage-5", "stem"]
 _ENCODER = """
 [encoder]
 genes = "{genes}"
@@ -206,12 +206,12 @@ def main() -> None:
                 found = {"files": by_files, "flare": by_flare}[name](Path(folder))
         if "--check" in sys.argv:
             same = found == json.loads(path_of(name).read_text())
-            print(f"{name}: {'the same to the last bit' if same else 'DIFFERENT'}")
+            sys.stdout.write(f"{name}: {'the same to the last bit' if same else 'DIFFERENT'}\n")
             for line in differences(found, json.loads(path_of(name).read_text()))[:10]:
-                print("   ", line)
+                sys.stdout.write(f"    {line}\n")
         else:
             path_of(name).write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
-            print(name)
+            sys.stdout.write(f"{name}\n")
 
 
 if __name__ == "__main__":
