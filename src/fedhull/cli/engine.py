@@ -18,7 +18,7 @@ from fedhull.engines.connection import Contact
 from fedhull.errors import InvalidInput, StudyEnded
 from fedhull.kits.inspection import refuse_code
 from fedhull.kits.kit import Kit
-from fedhull.kits.results import RESULT, read_status
+from fedhull.kits.results import RESULT, page_missing, read_status
 
 EngineOption = Annotated[
     str, typer.Option(help="What moves the messages: nvflare, flower, files, or one you installed.")
@@ -95,6 +95,8 @@ def show_result(kit: Kit, results: Path, lead: str, json: bool) -> None:
         f"{lead}.\n{kit.task.summarize(result)}\n"
         f"{product}, result, report page and audit log: {results}"
     )
+    if (missing := page_missing(results)) is not None:
+        note(f"Warning: {missing}")
 
 
 def read_result(results: Path) -> dict[str, Any]:

@@ -284,9 +284,8 @@ def coordinate(
         audited = _Audited(engine, AuditLog(results / AUDIT, kit.study.hash))
         coordinator = kit.task.coordinator()
         outcome = run_study(coordinator, audited, kit.identity, timeout, report, open_session, keep)
-        page = coordinator_page(outcome)
         files = outcome.files(stamp_of(kit))
-        write_results(results, files, outcome.to_json(), page, holdings=None)
+        write_results(results, files, outcome.to_json(), lambda: coordinator_page(outcome))
     except StillWaiting:
         raise
     except FedhullError as problem:

@@ -42,8 +42,8 @@ def learn_again(results: Path, out: Path | None, settings: dict[str, Any]) -> tu
         asked=kit.study.marked([]),
     )
     write_bytes(folder / PUBLICATION, encode_to_client(message, kit.identity), mode=0o600)
-    files, page = outcome.files(stamp_of(kit)), coordinator_page(outcome)
-    write_results(folder, files, outcome.to_json(), page, None)
+    files = outcome.files(stamp_of(kit))
+    write_results(folder, files, outcome.to_json(), lambda: coordinator_page(outcome))
     return outcome, folder
 
 

@@ -2,6 +2,7 @@
 
 import json
 import traceback
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,16 +31,34 @@ class _Status(msgspec.Struct):
 
 
 def write_results(
-    results: Path, files: dict[str, bytes], result: dict[str, Any], page: AnyPage, holdings: Any
+    results: Path,
+    files: dict[str, bytes],
+    result: dict[str, Any],
+    page: Callable[[], AnyPage],
+    private: bool = False,
+    holdings: Any = None,
 ) -> None:
-    """All that comes of a study that has reached its end. A site's result says what is the site's
-    own: it is for its owner's eyes, and so is its page, which shows the site's `holdings`."""
-    mode = _mode(page)
+    """Write all that comes of a study that has reached its end, and the page last: one that cannot
+    be built costs nothing but itself. A site's result and page are `private`, for its owner's eyes;
+    the page shows the site's `holdings`."""
+    mode = 0o600 if private else 0o644
     for name, content in files.items():
         write_bytes(results / name, content)
-    write_json(results / RESULT, result | {"report": page_to_json(page)}, mode)
-    write_text(results / REPORT, _rendered(page, holdings), mode)
-    write_status(results, None, "the study is complete")
+    write_json(results / RESULT, result, mode)
+    sentence = "the study is complete"
+    try:
+        made = page()
+        text = _rendered(made, holdings)
+        write_json(results / RESULT, result | {"report": page_to_json(made)}, mode)
+        write_text(results / REPORT, text, mode)
+    except Exception as problem:
+        write_text(results / TRACEBACK, traceback.format_exc(), mode=0o600)
+        sentence += (
+            f", but its page could not be built ({type(problem).__name__}; see {TRACEBACK} beside "
+            f"it): the model and all numbers are there; update or remove the package that adds "
+            f"this summary or a section, and try 'fedhull report {results}'"
+        )
+    write_status(results, None, sentence)
 
 
 def finish_site(
@@ -50,9 +69,13 @@ def finish_site(
     from fedhull.report.pages import site_page  # slow to import, and needed once, at the end
 
     given = consent.read(results / consent.CONSENT)
-    page = site_page(site, sent, received, len(given.after))
-    page = msgspec.structs.replace(page, agreed_by=given.signature)
-    write_results(results, site.files(stamp_of(kit)), site.result(), page, holdings)
+
+    def page() -> AnyPage:
+        made = site_page(site, sent, received, len(given.after))
+        return msgspec.structs.replace(made, agreed_by=given.signature)
+
+    files, result = site.files(stamp_of(kit)), site.result()
+    write_results(results, files, result, page, private=True, holdings=holdings)
     for name in (JOURNAL, consent.RECEIPT, consent.HOLDINGS):
         (results / name).unlink(missing_ok=True)
 
@@ -123,6 +146,11 @@ def write_internal_error(results: Path, way_out: str = "") -> None:
         INTERNAL_ERROR,
         f"something failed that should not; see {path}, which stays on this machine{way_out}",
     )
+
+
+def page_missing(results: Path) -> str | None:
+    """The sentence about a page that could not be built, if that is so."""
+    return None if (results / REPORT).is_file() else read_status(results)[1]
 
 
 def read_status(results: Path) -> tuple[str | None, str]:
