@@ -2,19 +2,19 @@
 
 import numpy as np
 import pytest
+from fedhull.codes.mean import MEAN_FIELD, to_fixed
+from fedhull.study.autoencoder.sum import MeanContribution, MeanSummation
 from hypothesis import given
 from hypothesis import strategies as st
 from parties import Listening, identity
 from strategies import examples
 
-from fedhull.codes.mean import MEAN_FIELD, to_fixed
 from fedhull.errors import BadMessage, BelowThreshold, InvalidInput, OutOfTurn, ProtocolError
 from fedhull.protocol import messages as m
 from fedhull.protocol.agreement import Cohort
 from fedhull.protocol.client import ClientSession, ClientState
 from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.server import ServerSession, Step
-from fedhull.study.autoencoder.sum import MeanContribution, MeanSummation
 from fedhull.study.encoder_study import Autoencoder, AutoencoderStudy
 from fedhull.study.kinds import study_from_toml
 from fedhull.study.study import Study

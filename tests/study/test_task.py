@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from fedhull.codes.mean import to_fixed
+from fedhull.study.autoencoder.sum import MeanContribution, MeanSummation
 from parties import identity
 
-from fedhull.codes.mean import to_fixed
 from fedhull.protocol.agreement import Agreement, Cohort
 from fedhull.protocol.memory import MemoryEngine
-from fedhull.study.autoencoder.sum import MeanContribution, MeanSummation
 from fedhull.study.coordinator import Coordinator, Publication, run_study
 from fedhull.study.site import Site
 

@@ -2,14 +2,9 @@
 
 Encoder: prepared features → hidden layer → mean and σ of a wrapped normal in the disc. Decoder: log
 map at the origin → hidden layer → every gene. Fitting needs JAX; placing cells does not.
-
-In a federation, everybody starts from the same `AutoencoderEmbedder.untrained(genes, counts)`; a
-site's round is `train(e.weights, e.observe(cells), e, epochs, seed)`, and `e.with_weights(mean)`
-is the embedder of the averaged weights.
 """
 
-import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 
@@ -41,7 +36,7 @@ class AutoencoderEmbedder(Settings, CellEmbedder):
     and `curvature` is the fitted one.
 
     >>> cells = Cells(np.eye(3), ["a", "b", "c"])
-    >>> AutoencoderEmbedder.untrained(["c", "a", "b"], counts=True).transform(cells).shape
+    >>> AutoencoderEmbedder(steps=0).fit(cells).transform(cells).shape
     (3, 2)
     """
 
@@ -51,22 +46,6 @@ class AutoencoderEmbedder(Settings, CellEmbedder):
     preparation: Preparation = field(init=False, repr=False)
     scaling: Scaling = field(init=False, repr=False)
     weights: Weights = field(init=False, repr=False)
-
-    @classmethod
-    def untrained(
-        cls,
-        genes: Sequence[str],
-        counts: bool,
-        classes: Sequence[str] = (),
-        scaling: Scaling | None = None,
-        **settings: Any,
-    ) -> Self:
-        """The embedder with first weights for these genes; nothing is scaled unless told how."""
-        return cls(**settings)._begin(
-            Preparation([str(gene) for gene in genes], counts),
-            Scaling.none(len(genes)) if scaling is None else scaling,
-            [str(name) for name in classes],
-        )
 
     def fit_transform(
         self, cells: Any, labels: np.ndarray | None = None, report: Report = ignore
@@ -108,11 +87,6 @@ class AutoencoderEmbedder(Settings, CellEmbedder):
             None if labels is None else self._numbers(labels, len(cells)),
         )
 
-    def with_weights(self, weights: Mapping[str, np.ndarray]) -> Self:
-        """An embedder with the same preparation and settings, and these weights."""
-        self._check_fitted()
-        return copy.copy(self)._take(weights)
-
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Settings, genes and classes; the weights of encoder and decoder, and the scaling."""
         self._check_fitted()
@@ -127,7 +101,7 @@ class AutoencoderEmbedder(Settings, CellEmbedder):
 
     @classmethod
     def from_state(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
-        """The embedder of a state, ready to place cells or to be trained further."""
+        """The embedder of a state, ready to place cells."""
         rest = dict(settings)
         made = {"genes": rest.pop("genes"), "counts": rest.pop("prepared_counts")}
         preparation = settings_as(Preparation, made)

@@ -2,8 +2,8 @@
 
 The loss of a cell is −log p(cell | z) + β·(log q(z | cell) − log p(z)) with one sample z of the
 wrapped normal q that the encoder gives; the prior p is the wrapped normal with σ = 1 at the origin
-(Mathieu et al. 2019, Skopek et al. 2020). Nothing here is static but the shapes, so that the step
-compiled for one round of training serves the next.
+(Mathieu et al. 2019, Skopek et al. 2020). Nothing here is static but the shapes, so that one
+compiled step serves the whole training.
 """
 
 from functools import partial

@@ -1,10 +1,8 @@
 """The autoencoder's settings and weights, what it is shown, and its encoder, in NumPy alone.
 
-Weights are a dictionary of float32 arrays. Whoever needs them as one vector takes the keys in
-sorted order and each array in C order (`flatten`, `unflatten`).
+Weights are a dictionary of float32 arrays.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -77,11 +75,6 @@ class Scaling(NamedTuple):
 
     mean: np.ndarray
     scale: np.ndarray
-
-    @classmethod
-    def none(cls, genes: int) -> "Scaling":
-        """Features as they are."""
-        return cls(np.zeros(genes), np.ones(genes))
 
     @classmethod
     def of(cls, features: Matrix) -> "Scaling":
@@ -168,25 +161,3 @@ def encode(
     u = t * np.where(r > 0.0, np.tanh(r) / np.where(r > 0.0, r, 1.0), 1.0)
     # `exp_map` measures vectors by their Euclidean length, half the Riemannian one at the origin
     return exp_map(np.zeros(DIMENSION), u / (2.0 * np.sqrt(curvature)), curvature)
-
-
-def flatten(weights: Mapping[str, np.ndarray]) -> np.ndarray:
-    """All weights as one float32 vector, in sorted order of their keys.
-
-    >>> flatten({"b": np.ones((2, 2)), "a": np.zeros(1)}).tolist()
-    [0.0, 1.0, 1.0, 1.0, 1.0]
-    """
-    return np.concatenate([np.ravel(weights[key]) for key in sorted(weights)]).astype(np.float32)
-
-
-def unflatten(vector: np.ndarray, like: Mapping[str, np.ndarray]) -> Weights:
-    """Weights of the shapes of `like`, from the vector that `flatten` makes of them."""
-    size = sum(array.size for array in like.values())
-    if vector.shape != (size,):
-        raise InvalidInput(f"vector must have shape ({size},), got {vector.shape}")
-    keys = sorted(like)
-    parts = np.split(vector, np.cumsum([like[key].size for key in keys])[:-1])
-    return {
-        key: part.reshape(like[key].shape).astype(np.float32)
-        for key, part in zip(keys, parts, strict=True)
-    }

@@ -21,15 +21,13 @@ def train(
     settings: Settings,
     epochs: int,
     seed: int,
-    span: tuple[float, float] = (0.0, 1.0),
     report: Report = ignore,
 ) -> tuple[Weights, float]:
     """The weights after `epochs` passes over the data, by Adam from a fresh state, and the mean
     loss of a cell in the last of them (NaN without any).
 
     The learning rate falls along half a cosine and β rises to `kl_weight` in the first half of the
-    training. `span` says which part of the whole training this is: round r of R in a federation is
-    (r/R, (r+1)/R). What comes out depends on the arguments alone; none of them is changed.
+    training. What comes out depends on the arguments alone; none of them is changed.
     """
     if epochs < 0:
         raise InvalidInput(f"epochs must be at least 0, got {epochs}")
@@ -55,7 +53,7 @@ def train(
     now = {name: jnp.asarray(w, dtype=np.float32) for name, w in weights.items()}
     moments = fresh_moments(now)
     for i, rows in enumerate(_shuffled(len(data), settings.batch, epochs, seed)):
-        done = span[0] + (span[1] - span[0]) * i / total
+        done = i / total
         plan = Plan(
             rate=np.float32(settings.learning_rate * (1.0 + cos(pi * done)) / 2.0),
             kl_weight=np.float32(settings.kl_weight * min(1.0, 2.0 * done)),

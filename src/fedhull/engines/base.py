@@ -19,7 +19,6 @@ from fedhull.kits.kit import Kit
 from fedhull.kits.provision import Kits
 from fedhull.registry import Registry
 from fedhull.study.coordinator import PUBLICATION
-from fedhull.study.task import Task
 
 Say = Callable[[str], None]
 DEFAULT_ENGINE = "nvflare"
@@ -57,10 +56,6 @@ class Runner(ABC):
             raise MissingExtra(
                 f"studies on this engine need an extra: pip install 'fedhull[{self.extra}]'"
             )
-
-    def check(self, task: Task) -> None:
-        """InvalidInput if the engine cannot run a study with this task."""
-        return
 
     def inspect(self, kit: Kit) -> None:
         """InvalidInput if the engine's own part of the kit is not what `provision` made, before

@@ -7,8 +7,7 @@ KIT/
                     says where its owner keeps it
   mail.path         over files, where messages lie if that is not the folder mail in the kit
   encoder.npz       in a study with an encoder, the encoder that all sites place their cells with
-  genes.txt         in an encoder study, the genes that sites may have; or, if an autoencoder is
-                    trained, start.npz, the encoder that all participants start from
+  genes.txt         in an encoder study, the genes that sites may have
   consent.json      what somebody at this site has agreed to send; good for one session
   holdings.bin      what the site would take into that session, readable by its owner only
   logs/             what the engine's own processes say

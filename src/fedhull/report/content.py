@@ -1,7 +1,7 @@
 """All that a report page may show, as types: what has no field here cannot get onto a page.
 
 Here is what pages of all kinds of studies share; each kind has its own in `class_content`,
-`hull_content`, `moment_content`, `autoencoder_content` and `neighbour_content`. The coordinator's
+`hull_content`, `moment_content` and `neighbour_content`. The coordinator's
 page has no place for points of cells. A site's page has one, for the site's own; it is filled when
 the page is written and never stored in a result.
 """

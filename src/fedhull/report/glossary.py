@@ -148,11 +148,6 @@ TERMS = (
         ("label vectors",),
     ),
     Term(
-        "loss",
-        "What training makes small: how badly an encoder describes the cells, per cell and gene.",
-        ("losses",),
-    ),
-    Term(
         "mask",
         "Random numbers that a site adds to what it sends, so that its upload alone says nothing; "
         "masks cancel only in the sum over all sites.",

@@ -5,8 +5,7 @@ from typing import Any
 
 import msgspec
 
-from fedhull.report import autoencoder_words, hull_words, moment_words, neighbour_words
-from fedhull.report.autoencoder_content import AutoencoderPage
+from fedhull.report import hull_words, moment_words, neighbour_words
 from fedhull.report.class_content import ClassPage, ClassSimulationPage
 from fedhull.report.content import Page
 from fedhull.report.hull_content import AnyHullPage, HullPage
@@ -50,12 +49,6 @@ def _(page: AnyMomentPage) -> dict[str, Any]:
         # what the picture of masked sums writes below it
         "sums": {"n_sums": learn.numbers, "modulus": f"2^{learn.bits} − 1"},
     }
-
-
-@narrate.register
-def _(page: AutoencoderPage) -> dict[str, Any]:
-    cards = msgspec.to_builtins(autoencoder_words.cards(page))
-    return _summary(page, autoencoder_words) | {"results": "Round by round", "cards": cards}
 
 
 @narrate.register

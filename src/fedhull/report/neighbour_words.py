@@ -1,7 +1,7 @@
 """What the page of an encoder study of three sums says, exactly as strong as the threat model says
 it."""
 
-from fedhull.report.autoencoder_words import COLLUSION, NOT_AUDITED
+from fedhull.report.class_words import NOT_AUDITED
 from fedhull.report.content import Section, Table
 from fedhull.report.neighbour_content import (
     NeighbourCoordinatorPage,
@@ -58,6 +58,10 @@ RARE = (
     "count as not expressed"
 )
 # Sentences of "What is not protected", in the same place.
+COLLUSION = (
+    "A server that colludes with {sites} or more of the sites can work out what another site "
+    "uploaded."
+)
 PRODUCTS = (
     "The products. Whoever knows the profile of a type of cell can test from the sums of products "
     "whether there are such cells, even if they are few. Masks do not hide that, and no noise is "

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from fedhull.errors import InvalidInput
-from fedhull.report.autoencoder_content import AutoencoderCoordinatorPage, AutoencoderSitePage
 from fedhull.report.content import VERSION
 from fedhull.report.hull_content import AnyHullPage, SimulationPage
 from fedhull.report.moment_content import AnyMomentPage, MomentSimulationPage
@@ -14,9 +13,7 @@ from fedhull.report.neighbour_content import NeighbourCoordinatorPage, Neighbour
 from fedhull.text import shortened
 
 AnySimulationPage = SimulationPage | MomentSimulationPage
-AnyEncoderPage = (
-    AutoencoderCoordinatorPage | AutoencoderSitePage | NeighbourCoordinatorPage | NeighbourSitePage
-)
+AnyEncoderPage = NeighbourCoordinatorPage | NeighbourSitePage
 AnyPage = AnyHullPage | AnyMomentPage | AnyEncoderPage
 
 _LARGEST = 2**53

@@ -3,15 +3,12 @@
 from functools import singledispatch
 from typing import Any
 
-from fedhull.report.autoencoder_pages import autoencoder_coordinator_page, autoencoder_site_page
 from fedhull.report.class_content import ClassSitePage
 from fedhull.report.class_pages import page_with_points
 from fedhull.report.hull_pages import hull_coordinator_page, hull_site_page
 from fedhull.report.moment_pages import moment_coordinator_page, moment_site_page
 from fedhull.report.neighbour_pages import neighbour_coordinator_page, neighbour_site_page
 from fedhull.report.page_file import AnyPage
-from fedhull.study.autoencoder.coordinator import AutoencoderOutcome
-from fedhull.study.autoencoder.site import AutoencoderSite
 from fedhull.study.hulls.coordinator import HullOutcome
 from fedhull.study.hulls.site import HullSite
 from fedhull.study.moments.coordinator import MomentOutcome
@@ -41,11 +38,9 @@ def with_own_points(page: Any, holdings: Any) -> Any:
 
 coordinator_page.register(HullOutcome, hull_coordinator_page)
 coordinator_page.register(MomentOutcome, moment_coordinator_page)
-coordinator_page.register(AutoencoderOutcome, autoencoder_coordinator_page)
 coordinator_page.register(NeighbourOutcome, neighbour_coordinator_page)
 site_page.register(HullSite, hull_site_page)
 site_page.register(MomentSite, moment_site_page)
-site_page.register(AutoencoderSite, autoencoder_site_page)
 site_page.register(NeighbourSite, neighbour_site_page)
 
 

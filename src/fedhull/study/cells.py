@@ -2,7 +2,6 @@
 
 import io
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -13,7 +12,7 @@ from scipy.sparse import csr_matrix, issparse
 from fedhull.data.h5ad import open_h5ad
 from fedhull.embed.annotated import cells_of
 from fedhull.embed.cells import Cells
-from fedhull.errors import InvalidInput, MissingExtra
+from fedhull.errors import InvalidInput
 from fedhull.study.task import Source
 
 
@@ -59,13 +58,6 @@ class TrainingCells:
                 return cls(Cells(x, kept["genes"].tolist()))
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             raise InvalidInput("what a site prepared for the session is damaged") from None
-
-
-def load_training_cells(source: Source) -> Cells:
-    """The cells of a file that a site would train an autoencoder on."""
-    if find_spec("jax") is None:
-        raise MissingExtra("training an encoder needs JAX: pip install 'fedhull[embed]'")
-    return load_cells_of_site(source)
 
 
 def load_cells_of_site(source: Source) -> Cells:

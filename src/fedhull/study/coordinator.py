@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fedhull.errors import InvalidInput
-from fedhull.progress import Progress, Report, ignore
+from fedhull.progress import Report, ignore
 from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.drive import PROPOSE, PUBLISH, Engine, Metered, drive
 from fedhull.protocol.keys import Identity
@@ -98,11 +98,6 @@ class Coordinator(ABC):
         """What the next sum is for, in a word, where a study has a few; None if it has one."""
         return None
 
-    def title(self) -> str | None:
-        """What the next sum is called where a study has so many that nobody wants to hear of
-        every step; None reports the steps."""
-        return None
-
 
 OpenSession = Callable[..., ServerSession]
 # Writes what the coordinator keeps for itself: a name, and the content.
@@ -135,8 +130,8 @@ def run_study(
     metered = Metered(engine)
     invited, counts = sorted(study.clients), Counts(None, None, [])
     while (summation := coordinator.next_sum()) is not None:
-        begin, title = perf_counter(), coordinator.title()
-        metered.report = ignore if title else _of_sum(coordinator.purpose(), report)
+        begin = perf_counter()
+        metered.report = _of_sum(coordinator.purpose(), report)
         session = open_session(study, summation, identity, invited=invited)
         opened = drive(session, metered, timeout)
         kept = coordinator.kept(opened)
@@ -156,9 +151,6 @@ def run_study(
         if publication.ask:
             counts = Counts.of(session.answers(replies), session.evaluators)
         metered.failures |= {name: type(why).__name__ for name, why in session.refused.items()}
-        if title:
-            missing = {name: metered.failures[name] for name in invited if name in metered.failures}
-            report(Progress(title, len(outgoing), len(invited), missing, perf_counter() - begin))
         # who has not heard what the next sum starts from cannot take part in it
         invited = [name for name in sorted(outgoing) if name not in lost]
     record = Record(metered.failures, metered.bytes_up, metered.bytes_down, metered.seconds)

@@ -1,17 +1,13 @@
 """Studies whose sites make an encoder together, and what can be chosen in them."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import msgspec
 
-from fedhull.codes.mean import MOST_SITES
 from fedhull.embed.correction import NO_CORRECTION, Correction
-from fedhull.errors import InvalidInput
 from fedhull.protocol.agreement import Agreement, Part
 from fedhull.study.promise import check_texts
 from fedhull.study.study import Attachment, Disclosure, Positive, Seed, Sha256
-
-NEIGHBOURS, AUTOENCODER = "neighbours", "autoencoder"
 
 
 class Neighbours(Part, frozen=True, kw_only=True):
@@ -24,7 +20,6 @@ class Neighbours(Part, frozen=True, kw_only=True):
     to judge the encoder by.
     """
 
-    method: Literal["neighbours"] = "neighbours"
     genes: Sha256
     n_genes: Annotated[int, msgspec.Meta(ge=2, le=10_000)] = 2000
     n_components: Annotated[int, msgspec.Meta(ge=2, le=100)] = 30
@@ -54,40 +49,3 @@ class NeighbourStudy(Agreement, frozen=True, kw_only=True, dict=True):
     def attached(self) -> str:
         """The SHA-256 of the list of genes."""
         return self.encoder.genes
-
-
-class Autoencoder(Part, frozen=True, kw_only=True):
-    """Which autoencoder is trained, and for how long.
-
-    `start` is the SHA-256 of the encoder file that everybody begins with; `epochs` are passes of
-    each site over its own cells in each of the `rounds`.
-    """
-
-    method: Literal["autoencoder"] = "autoencoder"
-    start: Sha256
-    rounds: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 20
-    epochs: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1
-    seed: Seed = 0
-
-
-class AutoencoderStudy(Agreement, frozen=True, kw_only=True, dict=True):
-    """A study that trains an autoencoder by federated averaging, one sum for each round."""
-
-    attachment: ClassVar[Attachment] = Attachment(
-        "encoder", "start", "start.npz", "the encoder that it starts from: --encoder FILE"
-    )
-
-    encoder: Autoencoder
-
-    def __post_init__(self) -> None:
-        if len(self.clients) > MOST_SITES:
-            raise InvalidInput(
-                f"an encoder study has at most {MOST_SITES:,} clients, got {len(self.clients):,}"
-            )
-        super().__post_init__()
-        check_texts(self)
-
-    @property
-    def attached(self) -> str:
-        """The SHA-256 of the encoder that everybody starts from."""
-        return self.encoder.start

@@ -1,21 +1,14 @@
 """A federated encoder in one process, through the real protocol."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from fedhull.embed.autoencoder import AutoencoderEmbedder
 from fedhull.embed.cells import Cells
-from fedhull.embed.embedder import CellEmbedder
+from fedhull.embed.neighbours import NeighbourEmbedder
 from fedhull.progress import Report, ignore
 from fedhull.protocol.agreement import Cohort
-from fedhull.study.cells import TrainingCells
 from fedhull.study.draft import site_name
-from fedhull.study.encoder_study import (
-    Autoencoder,
-    AutoencoderStudy,
-    Neighbours,
-    NeighbourStudy,
-)
+from fedhull.study.encoder_study import Neighbours, NeighbourStudy
 from fedhull.study.neighbours.genes import GeneList
 from fedhull.study.neighbours.holdings import hold
 from fedhull.study.rehearsal import Rehearsal, rehearse
@@ -26,32 +19,20 @@ _USUAL = Disclosure()
 
 def federated_encoder(
     cells_per_site: Sequence[Cells],
-    start: AutoencoderEmbedder | None = None,
     *,
     disclosure: Disclosure = _USUAL,
     report: Report = ignore,
     **settings: Any,
-) -> CellEmbedder:
+) -> NeighbourEmbedder:
     """The encoder that sites with these cells would make together, none of which are shared.
 
-    Without a `start` it is made of three sums, and `settings` are those of `[encoder]`, such as
-    `n_genes`, `n_components`, `n_neighbors` or `correction`. With a start, which carries genes,
-    architecture and first weights, an autoencoder is trained, for so many `rounds` of so many
-    `epochs`. Every message of an encoder study is made, masked and opened; the same arguments
+    `settings` are those of `[encoder]`, such as `n_genes`, `n_components`, `n_neighbors` or
+    `correction`. Every message of an encoder study is made, masked and opened; the same arguments
     always give the same encoder. Two sites are enough.
     """
-    if start is None:
-        rehearsed = rehearse_neighbours(cells_per_site, disclosure, report=report, **settings)
-        made: CellEmbedder = rehearsed.outcome.encoder
-        return made
-    holdings = {site_name(i): TrainingCells(cells) for i, cells in enumerate(cells_per_site)}
-    study = AutoencoderStudy(
-        name="rehearsal",
-        encoder=Autoencoder(start=start.hash, **settings),
-        protocol=Cohort(allow_small_cohort=True),
-        clients=_roster(holdings),
-    )
-    return rehearse(study, holdings, start.to_bytes(), report=report).outcome.encoder
+    rehearsed = rehearse_neighbours(cells_per_site, disclosure, report=report, **settings)
+    encoder: NeighbourEmbedder = rehearsed.outcome.encoder
+    return encoder
 
 
 def rehearse_neighbours(
@@ -80,9 +61,5 @@ def draft_neighbours(
         encoder=Neighbours(genes=genes.hash, **settings),
         disclosure=disclosure,
         protocol=Cohort(allow_small_cohort=True),
-        clients=_roster(map(site_name, range(sites))),
+        clients={site_name(i): f"{i:064x}" for i in range(sites)},
     )
-
-
-def _roster(names: Iterable[str]) -> dict[str, str]:
-    return {name: f"{i:064x}" for i, name in enumerate(names)}

@@ -2,7 +2,7 @@
 
 A `Task` says what a site takes into the study and in which words it is asked, and makes the two
 sides that a session needs: a `Site` and a `Coordinator`. Both go through the sums of the study in
-the same order, be it one sum of hulls or the rounds of an encoder. Nothing outside `kinds` asks
+the same order, be it one sum of hulls or the three of an encoder. Nothing outside `kinds` asks
 which kind of study it has.
 """
 
@@ -123,7 +123,7 @@ class Task(ABC):
     def plan(self, holdings: Any, corners: int) -> Plan:
         """What the study would send, if a site holds this; with None, for any site, whose hulls, if
         it sends any, have so many corners."""
-        raise InvalidInput(f"there are no plans for a study of an {self.product} by this method")
+        raise InvalidInput(f"there are no plans for a study of an {self.product}")
 
     def learn(self, kept: bytes, votes: bytes | None = None, **settings: Any) -> Any:
         """What the coordinator has at the end if it learns once more from the sum that it has kept,

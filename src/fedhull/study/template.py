@@ -55,7 +55,7 @@ valid_until = {choices.valid_until}
 _ENCODER = """\
 [encoder]
 # made of three sums; 'fedhull provision --genes FILE' puts in the hash of the list of genes
-method = "neighbours"
+genes = ""
 # how many of the listed genes are used: those that vary most
 n_genes = 2000
 # "centre" or "scale" if sites measure differently and have like cells

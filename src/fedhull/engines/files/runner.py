@@ -40,12 +40,9 @@ from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.drive import PUBLISH, STEPS
 from fedhull.protocol.messages import decode_to_client
 from fedhull.study.coordinator import PUBLICATION
-from fedhull.study.task import Task
 
 RUN = "files"
 _SERVER_JOURNAL = "session.bin"
-# So many sums somebody can be asked to carry: match, align twice, learn.
-_MOST_SUMS = 4
 
 
 class FilesRunner(Runner):
@@ -54,14 +51,6 @@ class FilesRunner(Runner):
     name = RUN
     has_authority = False
     keeps_consent = True
-
-    def check(self, task: Task) -> None:
-        """Refuse studies that are too long for people who carry files."""
-        if task.sums > _MOST_SUMS:
-            raise InvalidInput(
-                f"this study cannot run over files: its {task.sums} rounds have {len(STEPS)} "
-                f"steps each, and somebody would have to carry all of them; use the engine nvflare"
-            )
 
     def turn(self, kit: Kit, options: Options) -> Turn | None:
         """By the messages in the mail folder."""
@@ -108,11 +97,9 @@ class FilesRunner(Runner):
 
     def provision(self, kits: Kits, host: str, port: int, days: int = VALID_DAYS) -> None:
         """Kits need nothing more, and have no certificates."""
-        self.check(kits.task)
 
     def serve(self, kit: Kit, options: Options, say: Say) -> Path:
         """The coordinator's next step; StillWaiting until the study is complete."""
-        self.check(kit.task)
         note_folder(kit, options.mail)
         mail = _mail_of(kit, options)
         if options.again:
@@ -138,7 +125,6 @@ class FilesRunner(Runner):
 
     def join(self, kit: Kit, options: Options, say: Say) -> Path:
         """A site's next step; StillWaiting until there is a model."""
-        self.check(kit.task)
         assert kit.name is not None
         note_folder(kit, options.mail)
         mail = _mail_of(kit, options)

@@ -1,9 +1,9 @@
-// Accuracy, trade-off, calibration, confusion, loss: as much of it as the study knows.
+// Accuracy, trade-off, calibration, confusion: as much of it as the study knows.
 import { card, textTable } from "./cards.js";
 import { el, percent, shortened, svg, swatchOf, thousands } from "./dom.js";
 
 export function charts(content) {
-  return [accuracy, tradeoff, calibration, confusion, loss].map((chart) => chart(content)).filter(Boolean);
+  return [accuracy, tradeoff, calibration, confusion].map((chart) => chart(content)).filter(Boolean);
 }
 
 function accuracy(content) {
@@ -153,59 +153,6 @@ function tradeoff({ tradeoff: rows, space, wider }) {
     wider ? el("p", { class: "prose" }, wider) : null,
     panel("accuracy", 10, (row) => row.accuracy, false),
     panel("points sent", 5, (row) => 100 * row.points_sent / row.points_total, true));
-}
-
-const MOST_MARKS = 60;
-
-/** The mean loss of each round, and on a site's page the site's own beside it. */
-function loss({ rounds }) {
-  const means = lossLine(rounds, "loss"), own = lossLine(rounds, "own_loss");
-  if (!means?.length) return null;
-  const values = [...means, ...own].map(([, value]) => value);
-  const across = { name: "round", ...wholeAxis(rounds.length) }, up = { name: "loss", ...niceAxis(values) };
-  const { node, x, y } = frame("Loss per round", across, up, 240, 40);
-  const draw = (line, name, kind) => {
-    const places = line.map(([round, value]) => [x(round), y(value)]);
-    node.append(curve(places, `curve ${kind}`));
-    if (line.length <= MOST_MARKS) node.append(...line.map(([round, value], i) =>
-      mark(places[i], 3, `mark ${kind}`, `round ${round}, ${name}: ${value.toFixed(4)}`)));
-  };
-  draw(means, "mean", "mean");
-  if (own.length) draw(own, "yours", "own");
-  const key = (words, kind) => el("span", {}, svg("svg", { viewBox: "0 0 26 10", "aria-hidden": "true" },
-    curve([[1, 5], [25, 5]], `curve ${kind}`), svg("circle", { cx: 13, cy: 5, r: 3, class: `mark ${kind}` })), words);
-  return card("Loss", "Per cell and gene, over the last epoch of each round. A penalty in it grows through the " +
-    "first half of the rounds, so the loss may rise there; from then on, lower is better.",
-    own.length ? el("p", { class: "legend" }, key("mean of all sites in the round", "mean"), key("yours", "own")) : null,
-    node, lossTable(rounds, own.length > 0));
-}
-
-const lossLine = (rounds, field) => rounds?.map((round, i) => [i + 1, round[field]]).filter(([, value]) => value !== null);
-
-function lossTable(rounds, withOwn) {
-  const text = (value) => (value === null ? "none" : value.toFixed(4));
-  const rows = rounds.map((round, i) =>
-    [String(i + 1), text(round.loss), ...(withOwn ? [text(round.own_loss)] : [])]);
-  return el("details", { class: "numbers" }, el("summary", {}, "In numbers"),
-    textTable({ columns: ["round", "mean loss", ...(withOwn ? ["your loss"] : [])], rows }));
-}
-
-/** From 1 to n, with a few whole numbers as ticks. */
-function wholeAxis(n) {
-  const step = Math.max(1, niceStep(n / 8));
-  const ticks = [1];
-  for (let tick = step > 1 ? step : 2; tick <= n; tick += step) ticks.push(tick);
-  return { from: n > 1 ? 1 : 0.5, to: n > 1 ? n : 1.5, ticks, text: thousands };
-}
-
-/** Around the values, with round numbers as ticks. */
-function niceAxis(values) {
-  const low = Math.min(...values), high = Math.max(...values);
-  const step = niceStep((high - low || Math.abs(high) || 1) / 4);
-  const first = Math.floor(low / step), last = Math.max(first + 1, Math.ceil(high / step));
-  const ticks = Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
-  const digits = Math.max(0, -Math.floor(Math.log10(step)));
-  return { from: first * step, to: last * step, ticks, text: (value) => value.toFixed(digits).replace("-", "−") };
 }
 
 /** 1, 2 or 5 times a power of ten, at least as large as this. */
