@@ -11,6 +11,7 @@ import pytest
 from commands import fedhull
 from conformance import agree
 from federations import NO_BALLOT, TWO_OF_THREE, draft, make_data
+from frames import make_frame_kits
 from restarting import Restarting
 
 from fedhull.errors import BelowThreshold, FedhullError, InvalidInput, NoConsent, OutOfTurn
@@ -264,16 +265,13 @@ def test_a_person_without_a_home_is_told_what_to_do(monkeypatch):
 # Encoder studies: one session, many uploads
 
 
-def test_the_rounds_of_one_session_upload_once_each_and_a_second_session_does_not(tmp_path):
-    pytest.importorskip("jax", reason="the embed extra is not installed")
-    from encoders import make_encoder_kits
-
-    kits, data = make_encoder_kits(tmp_path, NAMES)
+def test_the_sums_of_one_session_upload_once_each_and_a_second_session_does_not(tmp_path):
+    kits, data = make_frame_kits(tmp_path, NAMES)
     engine = Restarting(kits, NAMES)
     server = Kit.open(kits / "server")
     coordinate(server, "run", engine, 1.0, lambda progress: None)
-    assert [upload.sums for upload in ledger.uploads()] == [2, 2, 2]
-    # with everything rolled back but the ledger, neither round is uploaded again
+    assert [upload.sums for upload in ledger.uploads()] == [3, 3, 3]
+    # with everything rolled back but the ledger, no sum is uploaded again
     rolled_back = Restarting(kits, NAMES, run="again")
     for name in NAMES:
         old, new = (kits / name / "results" / run for run in ("run", "again"))

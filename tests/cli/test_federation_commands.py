@@ -7,8 +7,8 @@ import signal
 
 import pytest
 from commands import fedhull, invite, process
-from encoders import encoder_draft, make_cell_files, make_start
 from federations import draft, make_data
+from frames import GENES, frame_draft, make_frame_files
 
 from fedhull.engines.files.runner import FilesRunner
 
@@ -111,14 +111,13 @@ def test_a_study_by_files_ends_with_exit_code_0_and_waits_with_3(study, tmp_path
 
 @pytest.fixture(scope="module")
 def encoder_study(tmp_path_factory):
-    """A folder with the draft of an encoder study, its start and data; kits for FLARE."""
-    pytest.importorskip("jax", reason="the embed extra is not installed")
+    """A folder with the draft of an encoder study, its list of genes and data; kits for FLARE."""
     folder = tmp_path_factory.mktemp("encoder")
-    (folder / "study.toml").write_text(encoder_draft(NAMES, rounds=5))
-    (folder / "start.npz").write_bytes(make_start().to_bytes())
-    make_cell_files(folder, NAMES)
+    (folder / "study.toml").write_text(frame_draft(NAMES))
+    (folder / "genes.txt").write_text("\n".join(GENES))
+    make_frame_files(folder, NAMES)
     done = process("provision", folder / "study.toml", "--out", folder / "kits",
-                   "--encoder", folder / "start.npz")  # fmt: skip
+                   "--genes", folder / "genes.txt")  # fmt: skip
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -127,26 +126,27 @@ def test_an_encoder_study_says_what_leaves_before_it_asks(encoder_study):
     kit, data = encoder_study / "kits" / "lab-a", encoder_study / "lab-a.npz"
     done = fedhull("client", kit, "--data", data, answer="n\n")
     assert done.returncode == 5
-    for words in ("32 cells", "5 rounds", "at least 2, and nothing else", "No cell", "nothing was"):
+    for words in (
+        "240 cells",
+        "Three sums",
+        "at least 2, and nothing else",
+        "No cell",
+        "nothing was",
+    ):
         assert words in done.stderr
-    n_weights = sum(array.size for array in make_start().weights.values())
-    assert f"{n_weights:,} trained weights" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["provision", "study.toml", "--out", "new"], "--encoder FILE"),
-        (["provision", "study.toml", "--out", "new", "--encoder", "none.npz"], "cannot be read"),
-        (["provision", "study.toml", "--out", "new", "--encoder", "start.npz", "--engine", "files"],
-         "cannot run over files"),
+        (["provision", "study.toml", "--out", "new"], "--genes FILE"),
+        (["provision", "study.toml", "--out", "new", "--genes", "none.txt"], "cannot be read"),
         (["client", "kits/lab-a"], "--data must name the file"),
-        (["client", "kits/lab-a", "--data", "start.npz"], "must hold 'x'"),
         (["client", "kits/lab-a", "--data", "lab-a.npz", "--layer", "counts"], "is for .h5ad"),
     ],
-)  # fmt: skip
+)
 def test_mistakes_with_an_encoder_study_get_a_sentence(encoder_study, words, sentence):
-    paths = {"study.toml", "new", "none.npz", "start.npz", "kits/lab-a", "lab-a.npz"}
+    paths = {"study.toml", "new", "none.txt", "genes.txt", "kits/lab-a", "lab-a.npz"}
     done = fedhull(*(encoder_study / word if word in paths else word for word in words))
     assert done.returncode == 2
     assert sentence in done.stderr

@@ -5,7 +5,6 @@ import json
 import pytest
 from by_mail import MailStudy
 from conformance import in_memory
-from encoders import make_encoder_kits
 from federations import Federation, ended
 from frames import GENES, frame_draft, make_frame_files, make_frame_kits
 
@@ -15,16 +14,13 @@ from fedhull.kits.participant import coordinate
 NAMES = ["lab-a", "lab-b", "lab-c"]
 
 
-@pytest.mark.parametrize("make", [make_frame_kits, make_encoder_kits])
-def test_flower_on_an_in_process_grid(tmp_path, make):
+def test_flower_on_an_in_process_grid(tmp_path):
     pytest.importorskip("flwr", reason="the flower extra is not installed")
-    if make is make_encoder_kits:
-        pytest.importorskip("jax", reason="the embed extra is not installed")
     from grid import InProcessGrid
 
     from fedhull.engines.flower.engine import FlowerEngine, find_sites
 
-    kits, data = make(tmp_path, NAMES)
+    kits, data = make_frame_kits(tmp_path, NAMES)
     server = Kit.open(kits / "server")
     grid = InProcessGrid([kits / name for name in NAMES])
     engine = FlowerEngine(grid, find_sites(grid, server.study, 5.0, lambda names: None))

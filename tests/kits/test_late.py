@@ -8,6 +8,7 @@ import pytest
 from commands import fedhull
 from conformance import agree, learned
 from federations import draft, make_data
+from frames import make_frame_kits
 from restarting import Restarting
 
 from fedhull.errors import InvalidInput
@@ -184,17 +185,14 @@ def test_a_new_consent_gives_up_on_the_late_result(kits, tmp_path):
 
 
 def test_a_site_of_an_encoder_study_gets_the_encoder_later(tmp_path):
-    pytest.importorskip("jax", reason="the embed extra is not installed")
-    from encoders import make_encoder_kits
-
-    class DyingInTheLastRound(Dying):
+    class DyingInTheLastSum(Dying):
         def step(self, kind, messages, timeout=0.0):
-            self.rounds = getattr(self, "rounds", 0) + (kind == "advertise")
-            self.fatal = "publish" if self.rounds == 2 else ""
+            self.sums = getattr(self, "sums", 0) + (kind == "advertise")
+            self.fatal = "publish" if self.sums == 3 else ""
             return super().step(kind, messages, timeout)
 
-    kits, _ = make_encoder_kits(tmp_path, NAMES)
-    published = run(kits, DyingInTheLastRound(kits, NAMES)) / "publication.bin"
+    kits, _ = make_frame_kits(tmp_path, NAMES)
+    published = run(kits, DyingInTheLastSum(kits, NAMES)) / "publication.bin"
     done = fetch(kits, "--publication", published, "--json")
     assert done.returncode == 0, done.stderr
     encoders = [kits / name / "results" / "run" / "encoder.npz" for name in ("lab-a", "lab-d")]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from browser import start_chromium
 from conformance import agree
-from encoders import make_encoder_kits
 from federations import AGREED, TWO_OF_THREE, draft, make_data
 from frames import make_frame_kits
 
@@ -158,15 +157,6 @@ def study_of_moved(folder, learning):
         # where the study's radius is no limit to any isometry
         np.savez(file, x=move.apply(0.8 * cells["x"]), y=cells["y"])
     return run_in_this_process(kits, agreeing(kits, data))
-
-
-@pytest.fixture(scope="session")
-def encoded(tmp_path_factory):
-    """{participant: its results folder} of an encoder study of three rounds; lab-c drops out in
-    the last."""
-    pytest.importorskip("jax")
-    kits, _ = make_encoder_kits(tmp_path_factory.mktemp("encoder"), NAMES, rounds=3)
-    return run_in_this_process(kits, {name: Kit.open(kits / name) for name in NAMES}, until=3)
 
 
 @pytest.fixture(scope="session")

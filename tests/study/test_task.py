@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from fedhull.codes.mean import to_fixed
-from fedhull.study.autoencoder.sum import MeanContribution, MeanSummation
 from parties import identity
+from plain_sums import PlainContribution, PlainSummation
 
 from fedhull.protocol.agreement import Agreement, Cohort
 from fedhull.protocol.memory import MemoryEngine
@@ -15,11 +14,17 @@ from fedhull.study.coordinator import Coordinator, Publication, run_study
 from fedhull.study.site import Site
 
 NAMES = ["site-a", "site-b", "site-c"]
+UNIT = 2.0**-22
 
 
-def two_sums(published: bytes) -> list[MeanSummation]:
+def weighted(numbers: np.ndarray, cells: int) -> list[int]:
+    """Means in fixed point times the number of cells, and that number."""
+    return [*(cells * np.rint(numbers / UNIT).astype(int)).tolist(), cells]
+
+
+def two_sums(published: bytes) -> list[PlainSummation]:
     """First the mean; then, bound to the mean that everybody was shown, the variance."""
-    return [MeanSummation(2, 1, b""), MeanSummation(1, 2, published)]
+    return [PlainSummation(3, 1, b""), PlainSummation(2, 2, published)]
 
 
 class SpreadSite(Site):
@@ -36,7 +41,7 @@ class SpreadSite(Site):
             mean = np.array(json.loads(self.heard[1]))
             numbers = ((self.points - mean) ** 2).sum(axis=1).mean(keepdims=True)
         summation = two_sums(self.heard[-1])[number]
-        return MeanContribution(summation, lambda: (numbers, len(self.points)))
+        return PlainContribution(summation, lambda: weighted(numbers, len(self.points)))
 
     def take(self, published):
         self.heard.append(published)
@@ -67,7 +72,8 @@ class SpreadCoordinator(Coordinator):
         return two_sums(self.published)[done] if done < 2 else None
 
     def take(self, opened, seconds):
-        self.opened.append(opened.total.sums / opened.total.weight * 2.0**-22)
+        *sums, cells = opened.numbers
+        self.opened.append(np.array(sums) / cells * UNIT)
         self.published = json.dumps(self.opened[-1].tolist()).encode()
         return Publication(self.published, ask=len(self.opened) == 2)
 
@@ -123,6 +129,5 @@ def test_the_numbers_of_a_sum_are_exact():
     study, points, sites = parties()
     coordinator = SpreadCoordinator(study)
     run_study(coordinator, MemoryEngine(sites))
-    expected = sum(len(p) * to_fixed(p.mean(axis=0)) for p in points.values())
-    weight = sum(map(len, points.values()))
-    assert np.array_equal(coordinator.opened[0], expected / weight * 2.0**-22)
+    expected = sum(np.array(weighted(p.mean(axis=0), len(p))) for p in points.values())
+    assert np.array_equal(coordinator.opened[0], expected[:-1] / expected[-1] * UNIT)

@@ -75,16 +75,6 @@ def log_density_of_vector(v: Array, log_sigma: ArrayLike, k: ArrayLike = 1.0) ->
     return jnp.sum(normal, axis=-1) - (d - 1) * _log_sinhc(jnp.sqrt(k) * length(v))[..., 0]
 
 
-def log_density(x: Array, m: Array, log_sigma: ArrayLike, k: ArrayLike = 1.0) -> Array:
-    """log density at x of the wrapped normal whose mean the tangent vector m leads to; (...).
-
-    >>> at_origin = log_density(jnp.zeros(2), jnp.zeros(2), jnp.zeros(2))
-    >>> bool(jnp.allclose(at_origin, -jnp.log(2 * jnp.pi)))
-    True
-    """
-    return log_density_of_vector(take_back(boost(x, -m, k), k), log_sigma, k)
-
-
 def _log_sinhc(r: Array) -> Array:
     """log(sinh r / r) without overflow; a series where the closed form would cancel."""
     far = jnp.maximum(r, 0.1)

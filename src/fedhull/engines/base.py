@@ -62,11 +62,6 @@ class Runner(ABC):
         anybody is asked anything."""
         return
 
-    def recognises(self, folder: Path) -> bool:
-        """Whether a kit that does not name its engine was made for this one, by the files that lie
-        there."""
-        return False
-
     def certificates(self, kit: Kit) -> list[str]:
         """The certificates in a kit, as file names."""
         return []
@@ -139,18 +134,13 @@ class Runner(ABC):
 def runner_for(kit: Kit, engine: str | None = None) -> Runner:
     """The engine that a kit was made for. `engine` may name it where the kit does not; InvalidInput
     if it contradicts the kit."""
-    known = kit.engine or _recognised(kit)
+    known = kit.engine
     if engine is not None and known not in (None, ENGINES.check(engine)):
         raise InvalidInput(
             f"--engine must be what {kit.folder} was made for, {known}, got {engine}; leave it "
             f"out, or ask for kits made with 'fedhull provision --engine {engine}'"
         )
-    # older kits for files have nothing that tells
     return ENGINES[engine or known or "files"]
-
-
-def _recognised(kit: Kit) -> str | None:
-    return next((name for name in ENGINES.names if ENGINES[name].recognises(kit.folder)), None)
 
 
 ENGINES: Registry[Runner] = Registry("engine", "fedhull.engines")

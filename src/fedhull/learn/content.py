@@ -28,8 +28,7 @@ class Content(msgspec.Struct, kw_only=True, tag_field=KIND, forbid_unknown_field
     `encoder` is the SHA-256 of the encoder that the points come from. `aligned_to` are the centres
     that the sites of a study have aligned themselves to: for each class the number of its cells and
     the sums of their coordinates (`Centres`), zeros where they are not known. `judged` is how well
-    it does on cells that sites have held out. `class_of_label` stands in files that were published
-    by version 1 of the protocol.
+    it does on cells that sites have held out.
     """
 
     format: Literal["fedhull-model"] = FORMAT
@@ -37,7 +36,6 @@ class Content(msgspec.Struct, kw_only=True, tag_field=KIND, forbid_unknown_field
     classes: Annotated[list[str | int | float | bool], msgspec.Meta(min_length=2)]
     dimension: Annotated[int, msgspec.Meta(ge=1)]
     curvature: float
-    class_of_label: dict[str, int] | None = None
     aligned_to: list[list[Whole]] | None = None
     judged: Judged | None = None
     encoder: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")] | None = None
@@ -47,10 +45,6 @@ class Content(msgspec.Struct, kw_only=True, tag_field=KIND, forbid_unknown_field
         # two may have one name: where hulls were grouped badly, two groups are mostly of one class
         if len({type(name) for name in self.classes}) > 1:
             raise InvalidInput("classes must be of one type")
-        if self.class_of_label is not None:
-            beyond = set(self.class_of_label.values()) - set(self.classes)
-            if beyond:
-                raise InvalidInput(f"class_of_label must name classes, not {beyond.pop()}")
         if self.aligned_to is not None:
             if {len(row) for row in self.aligned_to} != {self.dimension + 2}:
                 raise InvalidInput(

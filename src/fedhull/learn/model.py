@@ -18,7 +18,7 @@ from fedhull.text import shortened
 _PUBLISHED = "the published model"
 # where keys stand in a file, whatever the classifier has in between
 _FIRST = ("format", "version", KIND, "classes", "dimension", "curvature")
-_LAST = ("class_of_label", "aligned_to", "judged", "encoder")
+_LAST = ("aligned_to", "judged", "encoder")
 
 
 def model_to_json(

@@ -16,8 +16,6 @@ def ballot(page: AnyPage) -> Section | None:
     if not isinstance(page, ClassPage):
         return None
     if page.verdict is None:
-        if not page.unjudged:
-            return None  # a result of a version without ballots
         words = f"The model is the study's default, and not calibrated: {page.unjudged}."
         return Section(title=NOT_JUDGED, paragraphs=[words])
     verdict = page.verdict

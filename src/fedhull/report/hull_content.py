@@ -52,7 +52,7 @@ class Sums(Part, frozen=True, kw_only=True):
     modulus: str
     label_code: str
     labels: int
-    places_drawn: bool = False
+    places_drawn: bool
 
 
 class SharedBin(Part, frozen=True, kw_only=True):

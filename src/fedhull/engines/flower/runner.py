@@ -6,7 +6,7 @@ from pathlib import Path
 from fedhull.engines.base import Options, Runner, Say
 from fedhull.engines.certificates import VALID_DAYS, read_certificate
 from fedhull.engines.connection import Contact, reach
-from fedhull.engines.flower.address import ADDRESS, CA, CERTIFICATE, server_address
+from fedhull.engines.flower.address import CA, CERTIFICATE, server_address
 from fedhull.errors import InvalidInput
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import Kits
@@ -17,10 +17,6 @@ class FlowerRunner(Runner):
 
     name = extra = "flower"
     module = "flwr"
-
-    def recognises(self, folder: Path) -> bool:
-        """Whether a kit names a server as Flower's do."""
-        return (folder / ADDRESS).is_file()
 
     def certificates(self, kit: Kit) -> list[str]:
         """The authority's, and at the coordinator the server's."""

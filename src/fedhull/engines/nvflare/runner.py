@@ -11,9 +11,7 @@ from fedhull.engines.connection import Contact
 from fedhull.engines.nvflare.layout import (
     CONNECTED,
     SERVER_CERTIFICATES,
-    SERVER_START,
     SITE_CERTIFICATES,
-    SITE_START,
 )
 from fedhull.engines.turn import Turn
 from fedhull.errors import InvalidInput
@@ -25,10 +23,6 @@ class FlareRunner(Runner):
     """The engine for real studies: mutual TLS, and sites that run no code but their own."""
 
     name = module = extra = "nvflare"
-
-    def recognises(self, folder: Path) -> bool:
-        """Whether a kit has one of FLARE's start files."""
-        return any((folder / start).is_file() for start in (SITE_START, SERVER_START))
 
     def certificates(self, kit: Kit) -> list[str]:
         """Those that `provision` has put into FLARE's folders."""
