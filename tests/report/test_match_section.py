@@ -161,11 +161,6 @@ def test_where_names_are_agreed_nothing_had_to_be_matched(summed_by_name, who):
     assert section.table is None
 
 
-def test_a_result_of_the_first_version_has_no_such_section():
-    old = json.loads((Path(__file__).parent / "vectors" / "coordinator-1.json").read_text())
-    assert matches(page_from_json(old["report"], "it")) is None
-
-
 def test_what_a_site_is_told_is_in_the_threat_models_tables():
     threat_model = (Path(__file__).parents[2] / "docs" / "threat-model.md").read_text()
     row = rf"^\| {re.escape(TOLD)} \| \*\*yes\*\*, of unnamed sites \| of its own classes only"

@@ -236,12 +236,6 @@ def test_damaged_and_older_reports_are_refused_with_a_sentence(page, tmp_path):
             write_report(result)
 
 
-def test_a_result_of_the_first_version_can_be_shown(tmp_path):
-    old = Path(__file__).parent / "vectors" / "coordinator-1.json"
-    page = write_report(old, tmp_path / "report.html")
-    assert content_of(page.read_text())["title"] == "A test"
-
-
 # What its words may claim
 
 
@@ -392,8 +386,6 @@ def test_every_kind_of_page_is_tagged():
         "moment-coordinator",
         "moment-site",
         "moment-simulation",
-        "encoder-coordinator",
-        "encoder-site",
         "neighbour-coordinator",
         "neighbour-site",
     }

@@ -2,7 +2,7 @@
 whose class was taken for whose, and how well the classifier does."""
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -240,7 +240,7 @@ class ClassSimulationPage(ClassPage, frozen=True, kw_only=True):
     """What a simulation knows: the coordinator's view, and how well it does on test points."""
 
     points_total: int
-    scores: list[Score]
+    scores: Annotated[list[Score], msgspec.Meta(min_length=1)]
     testing: Testing
     grouping_correct: float
     scatter: list[float] = msgspec.field(default_factory=list)

@@ -25,22 +25,18 @@ def matches(page: AnyPage) -> Section | None:
     """What each page may say of it."""
     if not isinstance(page, ClassPage):
         return None
+    if page.agreed:
+        return Section(title=TITLE, paragraphs=[_AGREED])
     if isinstance(page, ClassSitePage):
         words, table = _at_a_site(page)
     elif isinstance(page, ClassCoordinatorPage):
         words, table = _at_the_coordinator(page)
     else:
         words, table = _in_a_simulation(page)
-    if page.agreed:
-        words = [_AGREED]
-    elif table is None:
-        return None  # a result of a version that did not keep it
     return Section(title=TITLE, paragraphs=words, table=table)
 
 
-def _at_a_site(page: ClassSitePage) -> tuple[list[str], Table | None]:
-    if not page.matches:
-        return [], None
+def _at_a_site(page: ClassSitePage) -> tuple[list[str], Table]:
     certain = any(row.certainty is not None for row in page.matches)
     alone = [row.name for row in page.matches if row.sites == 1]
     doubtful = [row.name for row in page.matches if row.doubtful]
@@ -64,9 +60,7 @@ def _at_a_site(page: ClassSitePage) -> tuple[list[str], Table | None]:
     return words, Table(columns=columns, rows=rows)
 
 
-def _at_the_coordinator(page: ClassCoordinatorPage) -> tuple[list[str], Table | None]:
-    if not page.found:
-        return [], None
+def _at_the_coordinator(page: ClassCoordinatorPage) -> tuple[list[str], Table]:
     certain = any(row.least is not None for row in page.found)
     n_doubtful = sum(row.doubtful for row in page.found)
     words = [
@@ -92,9 +86,7 @@ def _at_the_coordinator(page: ClassCoordinatorPage) -> tuple[list[str], Table | 
     return words, Table(columns=["class", "sites", "cells", *more], rows=rows)
 
 
-def _in_a_simulation(page: ClassSimulationPage) -> tuple[list[str], Table | None]:
-    if not page.match_map:
-        return [], None
+def _in_a_simulation(page: ClassSimulationPage) -> tuple[list[str], Table]:
     slots = [slot for row in page.match_map for slot in row.slots]
     wrong, doubtful = (sum(not s.right for s in slots), sum(s.doubtful for s in slots))
     words = [
