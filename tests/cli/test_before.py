@@ -74,7 +74,7 @@ def test_what_init_is_not_told_it_asks_for_until_it_understands(tmp_path):
     assert "must be a whole number" in made.stderr
     written = tomllib.loads((tmp_path / "study.toml").read_text())
     assert written["disclosure"]["min_cells"] == 7
-    assert written["encoder"]["method"] == "neighbours"
+    assert written["encoder"]["genes"] == ""
 
 
 @pytest.mark.parametrize(

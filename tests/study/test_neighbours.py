@@ -442,7 +442,7 @@ def test_a_person_is_told_what_leaves_before_it_does(tmp_path):
 
 @pytest.mark.parametrize("setting", ['method = "neighbours"', "rounds = 2", 'start = ""'])
 def test_settings_that_an_encoder_study_does_not_have_are_refused(setting):
-    with pytest.raises(InvalidInput, match=f"`{setting.split()[0]}`"):
+    with pytest.raises(InvalidInput, match=f"no setting '{setting.split()[0]}'"):
         study_from_toml(frame_draft(NAMES, settings=setting).replace('""', f'"{"0" * 64}"', 1))
 
 
