@@ -35,9 +35,9 @@ class AutoencoderEmbedder(Settings, CellEmbedder):
     """The autoencoder of some settings; after `fit` it has a preparation, a scaling and weights,
     and `curvature` is the fitted one.
 
-    >>> cells = Cells(np.eye(3), ["a", "b", "c"])
+    >>> cells = Cells(np.arange(12).reshape(4, 3), ["a", "b", "c"])
     >>> AutoencoderEmbedder(steps=0).fit(cells).transform(cells).shape
-    (3, 2)
+    (4, 2)
     """
 
     method: ClassVar[str] = "autoencoder"
