@@ -1,5 +1,4 @@
 import os
-import sys
 import tempfile
 from pathlib import Path
 
@@ -31,15 +30,6 @@ for profile, number in (("fedhull", 25), ("ci", 100)):
         suppress_health_check=[HealthCheck.too_slow],
     )
 settings.load_profile("fedhull")
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config, items):
-    """Leave laws and slow tests out of coverage where Python's tracer slows them by two fifths."""
-    if sys.version_info < (3, 12) and config.pluginmanager.hasplugin("_cov"):
-        for item in items:
-            if item.get_closest_marker("hypothesis") or item.get_closest_marker("slow"):
-                item.add_marker("no_cover")
 
 
 @pytest.fixture(autouse=True)
