@@ -1,6 +1,7 @@
 """`fedhull bench`: speed against peers, as ratios of times taken in one run."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -312,6 +313,21 @@ def frame(
         f"Targets for 100,000 cells at ten sites: below {MOST_SECONDS:.0f} s, "
         f"{MOST_GIGABYTES:.0f} GB and {MOST_MEGABYTES_UP:.0f} MB up.",
     )
+
+
+@bench_app.command()
+def modules(json: JsonFlag = False) -> None:
+    """Count the modules of fedhull that a whole study of moments executes."""
+    from fedhull_lab.bench.modules import modules_executed
+
+    with spinner("Running a study"):
+        found = modules_executed()
+    if json:
+        print_json({"executed": len(found), "modules": found})
+        return
+    folders = Counter(name.split(".")[1] for name in found)
+    parts = ", ".join(f"{folder} {n}" for folder, n in folders.most_common())
+    out.print(f"A study of moments executes {len(found)} modules of fedhull: {parts}.")
 
 
 bench_app.command()(peers)
