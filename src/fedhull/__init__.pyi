@@ -1,4 +1,4 @@
-from . import errors, extend, pl, tl
+from . import errors, pl, tl
 from .codes.bose_chowla import BoseChowlaCode
 from .codes.labels import BinaryCode
 from .data.synthetic import make_two_class
@@ -80,7 +80,6 @@ __all__ = [
     "epsilon_hull",
     "errors",
     "exp_map",
-    "extend",
     "federated_encoder",
     "geodesic",
     "geodesic_midpoint",

@@ -1,4 +1,4 @@
-"""How fast new cells are placed, and in how much memory."""
+"""Seconds and memory that placing new cells takes."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -29,7 +29,7 @@ def make_counts(n: int, seed: int = 0) -> Cells:
 def bench_embed(
     n: int, tell: Callable[[str], None] = lambda words: None
 ) -> Iterator[dict[str, Any]]:
-    """Seconds in which each embedder places n cells, beside scikit-learn's truncated SVD of the
+    """Time each embedder as it places n cells, beside scikit-learn's truncated SVD of the
     same matrix to as many components as the neighbour embedder uses."""
     cells = make_counts(n)
     some = cells[:FITTED_ON]

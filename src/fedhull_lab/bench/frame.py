@@ -1,5 +1,4 @@
-"""How long it takes sites to make an encoder of three masked sums, in how much memory, and how much
-each of them sends."""
+"""Seconds, memory and bytes that it takes sites to make an encoder from three masked sums."""
 
 from time import perf_counter
 from typing import Any
@@ -15,8 +14,8 @@ MOST_SECONDS, MOST_GIGABYTES, MOST_MEGABYTES_UP = 300.0, 3.0, 20.0
 
 
 def bench_frame(n: int, sites: int, report: Report = ignore) -> dict[str, Any]:
-    """An encoder study over n cells at so many sites, every message included, beside scikit-learn's
-    truncated SVD of all cells in one place, to as many components."""
+    """Run an encoder study over n cells, every message included, beside scikit-learn's truncated
+    SVD of all cells in one place, to as many components."""
     cells = make_counts(n)
     parts = [cells[rows] for rows in np.array_split(np.arange(n), sites)]
     begin = perf_counter()

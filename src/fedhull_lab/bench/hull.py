@@ -25,7 +25,7 @@ def qhull_in_klein(points: np.ndarray) -> np.ndarray:
 
 
 def largest_norm(points: np.ndarray) -> float:
-    """The cheapest thing one can ask of all points."""
+    """The cheapest question about all points."""
     return float(np.linalg.norm(points, axis=1).max())
 
 
@@ -76,8 +76,8 @@ def bench_quantizer(n: int) -> Iterator[Measurement]:
 
 
 def bench_stream(n: int, advance: Callable[[int], None] = lambda _: None) -> dict[str, Any]:
-    """n fresh uniform points fed in chunks: seconds spent in the stream after n/100, n/10 and n of
-    them, the exponent of N over the last decade, and the largest memory of the process so far."""
+    """Feed n fresh uniform points in chunks: seconds spent in the stream after n/100, n/10 and n of
+    them, the exponent of N over the last decade, and the peak memory of the process."""
     stream = HullStream()
     rng = np.random.default_rng(0)
     seconds = 0.0

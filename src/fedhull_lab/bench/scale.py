@@ -48,14 +48,14 @@ def _bench_compiled(clients: int, *arguments: Any) -> dict[str, Any]:
 def bench_scale(
     clients: int, summary: str = HULLS, corners: int = 20, classes: int = 2, epsilon: float = 0.1
 ) -> dict[str, Any]:
-    """Seconds of one site and of the server, bytes, and memory; of hulls with so many corners in
-    all classes together at each site, or of moments of a few cells of each, with agreed names,
-    without alignment and without ballot: one sum.
+    """Measure a study's seconds, bytes and memory: of hulls with this number of corners at each
+    site, or of moments of a few cells of each, with agreed names and without alignment or ballot:
+    one round.
 
-    A site's seconds are those of one that is watched: nobody shares work with it. `site_seconds`
-    and `bytes_up` are of a site that is no witness, if there is one, `witness_seconds` of one that
-    is. `protocol_bytes_up` are keys, shares and seals: all bytes but those of the vectors. The
-    server's seconds are those in which no site is at work. Many sites are spread over all cores, a
+    A site's seconds are those of a watched one, which shares no work with others. `site_seconds`
+    and `protocol_bytes_up` are those of an ordinary site, if there is one, `witness_seconds` those
+    of a witness. `protocol_bytes_up` counts keys, shares and seals: all bytes but the vectors'.
+    `server_seconds` are those in which no site is at work. Many sites are spread over all cores, a
     process for each; memory is that of all of them.
     """
     rules: dict[str, Any] = {"epsilon": epsilon, "radius": 0.95, "summary": summary}
@@ -114,8 +114,8 @@ def _moments(clients: int, rules: dict[str, Any]) -> tuple[Study, dict[str, Any]
 def _hulls(
     clients: int, rules: dict[str, Any], corners: int, classes: int
 ) -> tuple[Study, dict[str, Any]]:
-    """A study of hulls, and hulls of so many corners for each site, each class in a sector of the
-    outermost ring, whose bins are all corners of their hull."""
+    """A study of hulls, and holdings of each site: every class has points in bins of its own sector
+    of the outermost ring, which are all corners of their hull."""
     plain: dict[str, Any] = {"guard": "none", "min_cells": 1, "holdout": 0.0, "ballot": True}
     study, rng = draft_study(clients, classes, **rules, **plain), np.random.default_rng(0)
     task: Any = task_of(study)

@@ -18,7 +18,7 @@ LABELS, PLANES_SIZE = (100, 240, 1_000), 10_000
 
 
 def bench_encoding(n_bins: int = 500, n_sums: int = 20_000) -> Iterator[Measurement]:
-    """A client's power sums, against one NumPy pass over as many products as they have terms."""
+    """A site's power sums, against one NumPy pass over as many products as they have terms."""
     field, vector = smallest_field(2**60), random_vector(n_bins, 2**60)
     chunk = np.arange(1, n_sums + 1, dtype=np.uint64)
     modulus = np.uint64(2**31 - 1)
@@ -39,8 +39,8 @@ def bench_encoding(n_bins: int = 500, n_sums: int = 20_000) -> Iterator[Measurem
 def bench_decoding(
     sizes: list[int], advance: Callable[[int], None] = lambda n: None
 ) -> Iterator[Measurement]:
-    """The server's decoding of one plane, against FLINT's minimal polynomial and root finding by
-    themselves."""
+    """Decode one plane as the coordinator does, against FLINT's bare minimal polynomial and root
+    finding."""
     field = smallest_field(2**60)
     for n in sizes:
         vector = random_vector(n, 2**60)
@@ -57,7 +57,7 @@ def bench_decoding(
 def bench_planes(
     n: int, labels: Sequence[int] = LABELS, advance: Callable[[int], None] = lambda n: None
 ) -> Iterator[Measurement]:
-    """From the sum to hulls in n bins with many labels, against as many bins with 20 labels."""
+    """Decode hulls in n bins with many labels, against as many bins with 20 labels."""
     seconds = {m: _decoding_seconds(n, m, advance) for m in (20, *labels)}
     for m in labels:
         bar = Bar("≤", 3) if m == 240 else None
@@ -67,7 +67,7 @@ def bench_planes(
 
 
 def _decoding_seconds(n: int, n_labels: int, advance: Callable[[int], None]) -> float:
-    """With two labels in each bin on average."""
+    """Seconds to decode n bins that hold two labels each on average."""
     coding = choose_coding(n_labels, N_BINS)
     rng = np.random.default_rng(0)
     bins = list(random_vector(n, 2))

@@ -9,18 +9,18 @@ from fedhull.extend import MemoryEngine
 from fedhull_lab.bench.timing import peak_memory_mb
 
 Answers = tuple[dict[str, bytes], dict[str, str]]
-# With fewer sites they stay together, so that their memory is counted once.
+# Fewer sites stay together, so that their memory is counted once.
 _MANY = 5_000
 
 
 def shard_count(sites: int) -> int:
-    """Over how many processes so many sites are worth being spread, this one included."""
+    """Processes to spread this number of sites over, this one included."""
     can_fork = "fork" in multiprocessing.get_all_start_methods()
     return (os.cpu_count() or 1) if can_fork and sites >= _MANY else 1
 
 
 class Shard:
-    """An engine with its sites, forked off: they are neither copied by hand nor sent."""
+    """An engine with its sites in a forked process, so that nothing is copied or sent."""
 
     def __init__(self, engine: MemoryEngine):
         context = multiprocessing.get_context("fork")
@@ -34,12 +34,12 @@ class Shard:
         self._here.send((kind, dict(messages), timeout))
 
     def finish_step(self) -> Answers:
-        """What came of it."""
+        """The answers to the messages of the step."""
         answers: Answers = self._here.recv()
         return answers
 
     def close(self) -> float:
-        """End the process; the most megabytes that it has held."""
+        """End the process; its peak memory in megabytes."""
         self._here.send(None)
         peak: float | None = self._here.recv()
         self._process.join()

@@ -1,4 +1,4 @@
-"""Bytes that a client sends, beside other ways to send the same and beside the least possible."""
+"""Bytes that a site sends, beside other ways to send the same and beside the least possible."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -14,7 +14,7 @@ MANY_LABELS = [(20, 5), (20, 12), (100, 10)]
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes up for one client, of L alike."""
+    """Bytes up for one site, of L alike."""
 
     clients: int
     labels: int
@@ -34,11 +34,11 @@ class Sizes:
 def bench_bytes(
     clients: int, classes: int = 2, corners: int = 50, epsilon: float = 0.1, radius: float = 0.95
 ) -> Sizes:
-    """Sizes for L clients with so many corners in all their classes together.
+    """Sizes for L sites that have this number of corners in all their classes together.
 
     `least` is the information-theoretic minimum for the sum of all vectors, log2 of the number of
     ways to fill L·K of B bins, each with one of J·L labels: whoever masks must send at least as
-    much as the sum tells. `dense` sends every bin; `clear` a client's own bins, with no secrecy.
+    much as the sum tells. `dense` sends every bin; `clear` a site's own bins, with no secrecy.
     """
     n_bins = Quantizer(epsilon, radius).n_bins
     n_labels = classes * clients

@@ -1,4 +1,4 @@
-"""How times are taken: ours and the peer's in turn, the best of several; and how much memory."""
+"""Times, ours and the peer's in turn and the best of several, and memory."""
 
 import operator
 import re
@@ -20,7 +20,7 @@ class Bar:
     value: float
 
     def holds(self, ratio: float) -> bool:
-        """Whether the ratio meets the target."""
+        """Return True if the ratio meets the target."""
         return bool(_HOLDS[self.sign](ratio, self.value))
 
     def __str__(self) -> str:
@@ -29,7 +29,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Our time beside a peer's. `ratio` says how often the unit it is given in fits."""
+    """Our time beside a peer's; `unit` says in which direction `ratio` reads."""
 
     what: str
     n: int
@@ -61,7 +61,7 @@ class Measurement:
 
 
 def best_times(*calls: Callable[[], Any], repeats: int) -> list[float]:
-    """The best time of each call, taken in turn so that a slow moment of the machine hits all."""
+    """Best time of each call; calls take turns, so that a slow moment of the machine hits all."""
     best = [float("inf")] * len(calls)
     for _ in range(repeats):
         for i, call in enumerate(calls):
@@ -72,7 +72,7 @@ def best_times(*calls: Callable[[], Any], repeats: int) -> list[float]:
 
 
 def peak_memory_mb() -> float | None:
-    """The most memory this process has held so far, where the system tells (not on Windows)."""
+    """Peak memory of this process, where the system reports it (not on Windows)."""
     status = Path("/proc/self/status")
     # on Linux getrusage would also count what the process was forked from
     if status.exists() and (peak_kb := re.search(r"VmHWM:\s+(\d+) kB", status.read_text())):

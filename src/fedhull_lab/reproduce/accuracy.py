@@ -43,7 +43,7 @@ PAPER: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set, how it was split in the paper, and what the paper found."""
+    """A data set, its split in the paper, and the paper's results."""
 
     name: str
     paper: Mapping[str, str] = field(default_factory=dict)
@@ -135,7 +135,7 @@ def paul(quick: bool, seed: int, report: Report) -> Finding:
 
 
 def fashion_mnist(quick: bool, seed: int, report: Report) -> Finding:
-    """Fashion-MNIST, 70,000 images; few of them if it has to be quick."""
+    """Fashion-MNIST: 70,000 images, or a quick few of them."""
     return _others(["fashion-mnist"], "Fashion-MNIST", quick, seed, report, most_points=5_000)
 
 
@@ -210,8 +210,8 @@ def compare(
 def _if_possible(
     x: np.ndarray | Cells, y: np.ndarray, settings: dict[str, Any]
 ) -> tuple[Simulation | None, str]:
-    """A simulation, or why there is none: of little data so much may be withheld that in one of the
-    trials nothing is left to tell apart."""
+    """A simulation, or the reason why there is none: small data may be withheld to the point where
+    one of the trials has nothing left to tell apart."""
     try:
         return simulate(x, y, **settings), ""
     except InvalidInput as problem:

@@ -15,7 +15,7 @@ SHIFTS = (0.0, 0.2, 0.5)
 DATA_SETS = ("Paul", "Olsson", "Lung-Human", "Fashion-MNIST", "tree")
 TRIALS = Trials(usual=5, if_large=3, quick=1)
 QUICK_DATA, QUICK_SHIFTS = ("Paul",), (0.0, 0.5)
-# What is compared: the summary, how often sites align themselves, and the heading of each of the
+# Runs to compare: the summary, how often sites align themselves, and the heading of each of the
 # simulation's scores that is shown.
 _RUNS = (
     ("hulls", 0, {"alone": "alone", "FL": "hulls"}),
@@ -54,7 +54,7 @@ def alignment(quick: bool, seed: int, report: Report) -> Finding:
 def measure(
     data: DataSet, x: np.ndarray | Cells, y: np.ndarray, shift: float, trials: int, seed: int
 ) -> dict[str, Any]:
-    """Accuracies over the trials where sites are moved so far."""
+    """Accuracies over trials in which each site is moved by this distance."""
     accuracy: dict[str, list[float]] = {name: [] for name in _COLUMNS}
     for trial in range(trials):
         dealt = data.deal(x, y, USUAL, seed + trial)

@@ -1,4 +1,4 @@
-"""What the ballot is good for: accuracy and calibration with and without it, where sites differ."""
+"""Benefit of the ballot: accuracy and calibration with it and without, where sites differ."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from fedhull_lab.reproduce.finding import Finding, Table, counted, score
 EPSILON = 0.01
 TRIALS = Trials(usual=10, if_large=3, quick=2)
 QUICK_DATA = ("Paul", "tree")
-# What is compared: nobody holds cells out, or all do, and nobody asks, or the ballot does.
+# Nobody holds cells out; or all do, and nobody asks; or all do, and the ballot asks.
 _RUNS: dict[str, dict[str, Any]] = {
     "without": {"ballot": False, "holdout": 0.0},
     "held": {"ballot": False, "holdout": 0.15},

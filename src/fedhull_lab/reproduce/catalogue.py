@@ -1,4 +1,4 @@
-"""All experiments, by the name under which `fedhull reproduce` knows them."""
+"""The experiments by their names in `fedhull reproduce`."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -8,7 +8,7 @@ from fedhull_lab.reproduce.finding import Finding
 
 Experiment = Callable[[bool, int, Report], Finding]
 
-# name: where it is made, and what it shows; imported when it is run
+# name: module and function, imported when it is run, and what it shows
 EXPERIMENTS: dict[str, tuple[str, str]] = {
     "differ": ("differ.differ", "where sites differ: alone, the paper's, ours, pooled"),
     "ballot": ("ballot.ballot", "accuracy and calibration with and without a ballot"),

@@ -1,4 +1,4 @@
-"""Theorem 2 and App. D–E: how many corners hulls have, as tables and a picture."""
+"""Theorem 2 and App. D–E: the number of corners of hulls, as tables and a picture."""
 
 from typing import TYPE_CHECKING
 

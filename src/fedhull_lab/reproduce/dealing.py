@@ -1,4 +1,4 @@
-"""Data sets, and how their cells are dealt out to sites that differ."""
+"""Data sets, dealt out to sites that differ."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Split(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What the shares are called in tables."""
+        """The name of the shares in tables."""
         kind, _, alpha = self.shares.partition(":")
         return {"iid": "equal", BY_DONOR: f"by donor, {alpha}"}.get(kind, f"Dirichlet {alpha}")
 
@@ -55,7 +55,7 @@ class Dealt(NamedTuple):
 
 @dataclass(frozen=True)
 class DataSet:
-    """Its name, how it is loaded, and the splits it is measured with."""
+    """A data set: its name, its loader, and the splits it is measured with."""
 
     name: str
     load: Callable[[], tuple[np.ndarray | Cells, np.ndarray]]
@@ -72,7 +72,7 @@ class DataSet:
 
 
 class Trials(NamedTuple):
-    """How many of a data set, of a large one, and of anything if there is little time."""
+    """Number of trials of a usual data set, of a large one, and of any if there is little time."""
 
     usual: int
     if_large: int
@@ -80,7 +80,7 @@ class Trials(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A data set, its points and labels, and how many trials are made of it."""
+    """A data set, its points and labels, and its number of trials."""
 
     data: DataSet
     x: np.ndarray | Cells
@@ -91,8 +91,8 @@ class Loaded(NamedTuple):
 def load_each(
     chosen: Iterable[DataSet], trials: Trials, quick: bool, seed: int, missing: list[str]
 ) -> Iterator[Loaded]:
-    """The data sets one after the other, if there is little time a part of each. One that is not on
-    this machine does not stop the others: a sentence about it is added to `missing`."""
+    """Load the data sets one after the other, or a quick part of each. One that is not on this
+    machine does not stop the others: a sentence about it is added to `missing`."""
     for data in chosen:
         try:
             x, y = data.load()

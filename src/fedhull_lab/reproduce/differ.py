@@ -1,4 +1,4 @@
-"""Where sites differ: each site alone, the paper's method, ours, and pooled data, for sites that
+"""Sites that differ: each site alone, the paper's method, ours, and pooled data, for sites that
 hold different mixtures of the classes under names of their own.
 
 This is the case that a federation is for. Where all sites hold the same mixture, a site alone does
@@ -32,14 +32,14 @@ from fedhull_lab.reproduce.synthetic import STRENGTH
 EPSILON = 0.01
 TRIALS = Trials(usual=5, if_large=3, quick=2)
 QUICK_DATA = ("Paul", "tree with donors")
-SHOWN = (USUAL, DONOR_SPLITS[1])  # in the figure, and if it has to be quick
+SHOWN = (USUAL, DONOR_SPLITS[1])  # in the figure, and in quick runs
 NO_MODEL = "no model"
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of accuracies: which of a simulation's scores, with which settings; with two classes
-    some settings are others."""
+    """A column of accuracies: one of a simulation's scores, with these settings, some of which are
+    others for two classes."""
 
     heading: str
     score: str
@@ -47,7 +47,7 @@ class Column:
     two_classes: Mapping[str, Any] = field(default_factory=dict)
 
     def settings_for(self, n_classes: int) -> dict[str, Any]:
-        """The settings for data of so many classes."""
+        """The settings for data with this number of classes."""
         return {**self.settings, **(self.two_classes if n_classes == 2 else {})}
 
 
@@ -59,7 +59,7 @@ COLUMNS = (
     Column("moments", "FL", {"summary": "moments"}),
     Column("pooled", "C"),
 )
-# Lets baselines be scored where so much would be withheld that there is no study.
+# Lets baselines be scored where too much would be withheld for a study.
 _ALL_LEAVES = {"guard": "none", "min_cells": 1}
 
 REMARKS = [
@@ -118,7 +118,7 @@ def _splits(data: DataSet, quick: bool) -> Sequence[Split]:
 def measure(
     data: DataSet, x: np.ndarray | Cells, y: np.ndarray, split: Split, trials: int, seed: int
 ) -> dict[str, Any]:
-    """All columns for one split: accuracies over the trials, and what left with our defaults."""
+    """Fill all columns for one split: accuracies over the trials, and leakage with our defaults."""
     scores: dict[str, list[float]] = {column.heading: [] for column in COLUMNS}
     ours: list[Simulation] = []
     sites, problems = [], []
@@ -146,7 +146,7 @@ def measure(
 
 
 def _runs(n_classes: int) -> list[tuple[dict[str, Any], list[Column]]]:
-    """Which columns one simulation can fill: those with the same settings."""
+    """Group the columns that one simulation can fill: those with the same settings."""
     runs: list[tuple[dict[str, Any], list[Column]]] = []
     for column in COLUMNS:
         settings = column.settings_for(n_classes)
@@ -185,7 +185,7 @@ def _score(
 
 
 def _leakage(runs: list[Simulation]) -> dict[str, Any] | None:
-    """Of all trials that came to an end, if any did; and the share of hulls grouped right."""
+    """Leakage over all trials that came to an end, and the share of hulls grouped right."""
     if not runs:
         return None
     together = replace(runs[0], trials=[run.trials[0] for run in runs])

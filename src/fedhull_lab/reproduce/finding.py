@@ -1,4 +1,4 @@
-"""What an experiment finds: tables, a figure, numbers, and sentences about them."""
+"""The findings of an experiment: tables, a figure, numbers, and sentences about them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

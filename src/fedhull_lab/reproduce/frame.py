@@ -1,5 +1,5 @@
-"""Where the encoder comes from: all training cells in one place, sums of what sites send, or the
-largest site; and what a correction for how sites measure is good for."""
+"""Sources of the encoder: all training cells in one place, masked sums, or the largest site; and
+the benefit of correcting for differences in how sites measure."""
 
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ FRAMES = ("pooled", "sums", "reference")
 DATA = {"lung-all": "Lung-Human, 13 types", "lung": "Lung-Human, five types"}
 SPLITS = (Split("iid", 3), Split("dirichlet:0.5", 10))
 TRIALS, QUICK_TRIALS = 5, 1
-# How sites measure: factors of genes are e to a normal variate of this deviation.
+# A site's factor of a gene is e to a normal variate of this deviation.
 EFFECTS = (0.0, 1.0)
 CORRECTED_SPLITS = (Split("iid", 5), Split("dirichlet:0.5", 5))
 CORRECTIONS = ("none", "centre", "scale")

@@ -1,7 +1,7 @@
-"""How well hulls of different clients are sorted into global classes, over random studies.
+"""The share of hulls of different sites that are sorted into the right class, over random studies.
 
-Each study has 2 to 8 classes and 3 to 20 clients, Dirichlet(0.5) shares, up to a third of the
-classes missing at a client, and labels in an order of the client's own. `spread` is the standard
+Each study has 2 to 8 classes and 3 to 20 sites, Dirichlet(0.5) shares, up to a third of the
+classes missing at a site, and labels in an order of the site's own. `spread` is the standard
 deviation of a class around its centre, in hyperbolic distance; centres lie 1.5 to 3 from the
 origin.
 """
@@ -78,7 +78,7 @@ def measure_grouping(
 def random_study(
     spread: float, rng: np.random.Generator
 ) -> tuple[list[np.ndarray], list[int], list[int]]:
-    """Hulls, whose each is, and its true class."""
+    """Hulls, the site of each, and its true class."""
     n_classes, n_clients = int(rng.integers(2, 9)), int(rng.integers(3, 21))
     y = rng.integers(0, n_classes, 400 * n_classes)
     angle = 2.0 * np.pi * (np.arange(n_classes) + rng.uniform(-0.2, 0.2, n_classes)) / n_classes

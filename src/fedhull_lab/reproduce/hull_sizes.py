@@ -1,4 +1,4 @@
-"""How many corners a hull of N random points has (Sec. 5.3, App. D–E, Theorem 2).
+"""The number of corners of a hull of N random points (Sec. 5.3, App. D–E, Theorem 2).
 
 The paper proves, for N points uniform over the disc: O(N^{1/3}) corners; and, if all points are
 quantized first with ε = N^{−c}: O(N^c) for c < 1/2, O(N^{1−c}) up to 2/3, O(N^{1/3}) beyond.
@@ -92,7 +92,7 @@ def fitted_exponent(sizes: list[int], counts: list[float]) -> float:
 def measure_complexity(
     sizes: list[int], seed: int, advance: Callable[[int], None] = lambda _: None
 ) -> Complexity:
-    """Measure all sizes; `advance` is told the number of points after each trial."""
+    """Measure all sizes; `advance` gets the number of points after each trial."""
     trials = [trials_for(n) for n in sizes]
     result = Complexity(sizes, trials)
     result.quantized = {c: [] for c in RATES}

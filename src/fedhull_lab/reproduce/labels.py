@@ -1,5 +1,5 @@
-"""Why labels are coded: accuracy when some sites number their classes in another order, with our
-label codes and grouping, and with a server that takes class 1 of one site for another's class 1."""
+"""The benefit of label codes: accuracy when some sites number their classes in another order, with
+our codes and grouping, and with a coordinator that takes one site's class 1 for another's."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def labels(quick: bool, seed: int, report: Report) -> Finding:
 
 
 def _believed(result: Simulation, trial: Any, x: np.ndarray, y: np.ndarray) -> float:
-    """Accuracy of a server that takes every site's class number for the same class."""
+    """Accuracy of a coordinator that takes every site's class number for the same class."""
     quantizer = result.geometry.quantizer
     points, numbers, names = [], [], []
     for site in trial.session.sites.values():

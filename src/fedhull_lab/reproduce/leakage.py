@@ -16,7 +16,7 @@ _QUICK_POINTS = 3_000
 
 
 def leakage(quick: bool, seed: int, report: Report) -> Finding:
-    """The trade-off curve."""
+    """Accuracy and share of points sent, for each guard and width of bins."""
     guards = ["none", "edit", USUAL] if quick else GUARDS
     epsilons = [0.01, 0.5] if quick else EPSILONS
     step = counted(report, len(DATA) * len(guards) * len(epsilons))

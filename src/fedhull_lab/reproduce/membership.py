@@ -40,7 +40,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many cells are targets, how many shadows there are, and how many studies are attacked."""
+    """Numbers of target cells, of shadow studies, and of attacked studies."""
 
     targets: int = 200
     shadows: int = 48
@@ -48,7 +48,7 @@ class Sizes:
 
 
 class Pool(NamedTuple):
-    """All cells x (n, 2) that may be in a study, and the number of the class (n,) of each."""
+    """Cells x (n, 2) that may be in a study, and the number of the class (n,) of each."""
 
     x: np.ndarray
     number: np.ndarray
@@ -62,19 +62,19 @@ class Pool(NamedTuple):
 
     @property
     def radius(self) -> float:
-        """What holds all cells."""
+        """A radius that holds all cells."""
         return float(np.hypot.reduce(self.x, axis=1).max() * (1.0 + 1e-9))
 
 
 class Drawn(NamedTuple):
-    """Studies of one kind: what came of each, and which cells (s, n) are in it."""
+    """Studies of one kind: the outcome of each, and which cells (s, n) are in it."""
 
     made: list[Opened]
     inside: np.ndarray
 
 
 def attack(kind: str, pool: Pool, sizes: Sizes, seed: int) -> dict[str, dict[str, Any]]:
-    """How well each look at studies of a kind tells who is in them."""
+    """Rates at which each look at studies of a kind tells who is in them."""
     study = study_for(kind, pool.names, pool.radius)
     targets = np.random.default_rng(seed).permutation(len(pool.x))[: sizes.targets]
     shadows = draw(study, pool, sizes.shadows, seed, 1)
@@ -106,7 +106,7 @@ def attack(kind: str, pool: Pool, sizes: Sizes, seed: int) -> dict[str, dict[str
 
 
 def draw(study: Study, pool: Pool, n_studies: int, seed: int, purpose: int) -> Drawn:
-    """So many studies, each over a random half of the pool, dealt out equally to the sites."""
+    """Run studies, each over a random half of the pool, dealt out equally to the sites."""
     rng = np.random.default_rng([seed, purpose])
     made, inside = [], np.zeros((n_studies, len(pool.x)), dtype=bool)
     for i in range(n_studies):
@@ -139,8 +139,8 @@ def weighed(
     features: np.ndarray,
     number: np.ndarray,
 ) -> np.ndarray:
-    """Likelihood ratios (t,) of the inner product of totals with what each target adds to them;
-    of the shadows' totals only so much is used as is known of these."""
+    """Likelihood ratios (t,) of the inner product of totals with what each target adds to them; the
+    shadows' totals are used as far as these are known."""
     cut = [shadow.within(total) for shadow in shadows]
     grams, sums = np.array([each.gram for each in cut]), np.array([each.sums for each in cut])
     phi = features[:, : len(total.gram)]
@@ -159,8 +159,8 @@ def weighed(
 def solved(
     study: Study, totals: list[Total], features: np.ndarray, number: np.ndarray
 ) -> np.ndarray:
-    """How likely each cell (a, n) of the pool is in each of the studies, by least squares: totals
-    are Σ mᵢvᵢ plus noise, vᵢ being what cell i adds and mᵢ 0 or 1, taken to have variance ¼.
+    """Log likelihood ratios (a, n) of each cell of the pool being in each study, by least squares:
+    totals are Σ mᵢvᵢ plus noise, vᵢ being what cell i adds and mᵢ 0 or 1, taken to have variance ¼.
 
     With v in units of the noise, m − ½ has the mean P·V(total − ½Σvᵢ) and the covariance
     P = (VVᵀ + 4)⁻¹; the mean over the variance is the logarithm of a likelihood ratio. VVᵀ follows
@@ -202,9 +202,9 @@ def solved(
 
 
 def summary(scores: np.ndarray, truth: np.ndarray, seed: int) -> dict[str, Any]:
-    """Of scores (a, t) of cells that are in the studies if `truth` (a, t) says so: 2·AUC − 1 and
-    the rate of true alarms at one false one in a hundred, in percent, with 95 % intervals over
-    targets."""
+    """Judge scores (a, t) of cells that are in the studies where `truth` (a, t): 2·AUC − 1 and the
+    rate of true alarms at one false one in a hundred, in percent, with 95 % intervals over targets.
+    """
     rng = np.random.default_rng([seed, 3])
     found = [_rates(scores, truth)]
     for _ in range(_RESAMPLED):

@@ -1,4 +1,4 @@
-"""docs/results.md: what the experiments found, put together from the files they have written."""
+"""docs/results.md, put together from the files that experiments write."""
 
 import json
 import os
@@ -17,7 +17,7 @@ _LIBRARIES = ("fedhull", "numpy", "scipy", "scikit-learn", "numba", "python-flin
 
 
 def to_json(finding: Finding, quick: bool, seed: int) -> dict[str, Any]:
-    """A finding as plain values: its numbers, what is said of them, and how it was made."""
+    """A finding as plain values: its numbers, the sentences about them, and its provenance."""
     return finding.numbers | {
         "quick": quick,
         "seed": seed,
@@ -61,7 +61,7 @@ def _made_by(name: str, content: dict[str, Any]) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of the libraries that numbers depend on."""
+    """Versions of Python and of the libraries that numbers depend on."""
     return {name: version(name) for name in _LIBRARIES} | {"python": platform.python_version()}
 
 

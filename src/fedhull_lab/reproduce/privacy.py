@@ -1,4 +1,4 @@
-"""What differential privacy costs, and what an attacker learns with it and without."""
+"""The price of differential privacy, and what an attacker learns with it and without."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Fig. 6–8 of the paper: what the width of the bins does to hulls, accuracy and leakage.
+"""Fig. 6–8 of the paper: hulls, accuracy and leakage against the width of the bins.
 
 The paper's UC-Stromal data cannot be had. In their place: the four largest classes of Paul's
 myeloid progenitors, 3 and 5 sites.

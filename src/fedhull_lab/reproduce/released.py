@@ -26,7 +26,7 @@ from fedhull.extend import (
 SITES = 3
 EPSILON = 0.01
 _PLAIN: dict[str, Any] = {"ballot": False, "holdout": 0.0, "align": 0}
-# What is compared, by its name in tables.
+# The kinds that are compared, by their names in tables.
 KINDS: dict[str, dict[str, Any]] = {
     "hulls, as in the paper": {"guard": "none", "min_cells": 1},
     "hulls of groups (default)": {},
@@ -62,7 +62,7 @@ class Total:
         )
 
     def within(self, other: "Total") -> "Total":
-        """As much of these totals as is known of the other ones; zeros where less is."""
+        """These totals as far as the other ones are known; zeros where these are not."""
         d = len(other.gram)
         k = min(d, len(self.gram))
         gram, sums = np.zeros((d, d)), np.zeros((len(self.sums), d))
@@ -73,7 +73,7 @@ class Total:
 
 @dataclass(frozen=True)
 class Opened:
-    """What the coordinator reads, and the model that it publishes; None if nothing came of it.
+    """The data that the coordinator reads, and the model that it publishes, None if there is none.
     `corners` are those of all sites' hulls of each class."""
 
     model: Any

@@ -1,4 +1,4 @@
-"""The data sets of the comparison, and how each trial splits them."""
+"""The data sets of the comparison, and the splits of each trial."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,7 +34,7 @@ class Content(NamedTuple):
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set by the name of a command line, its title, and in how many trials it is split."""
+    """A data set: its name on the command line, its title, its number of trials."""
 
     name: str
     title: str
@@ -61,8 +61,8 @@ QUICK_DATA, QUICK_TRIALS = ("lung", "paul"), 2
 
 
 class Placed(NamedTuple):
-    """Points (n, 2) of all cells, and what it took to place them: seconds, bytes that the site with
-    most of them sent, sums, and messages from each site."""
+    """Points (n, 2) of all cells, and the cost of placing them: seconds, bytes of the site that
+    sent most, rounds, and messages from each site."""
 
     points: np.ndarray
     seconds: float = 0.0
@@ -97,7 +97,7 @@ class Trial:
 
     @property
     def test(self) -> np.ndarray:
-        """The rows that everybody is scored on."""
+        """The rows that every method is scored on."""
         return self._rows[1]
 
     @property
@@ -107,7 +107,7 @@ class Trial:
 
     @cached_property
     def pooled(self) -> Placed:
-        """All cells, placed by an encoder of all training cells in one place."""
+        """Points of all cells from an encoder of all training cells in one place."""
         if not isinstance(self.content.x, Cells):
             return Placed(self.content.x)
         begin = perf_counter()
@@ -117,7 +117,7 @@ class Trial:
 
     @cached_property
     def linear(self) -> np.ndarray:
-        """What a linear peer is given: principal axes of the genes, or standardised coordinates on
+        """Input of a linear peer: principal axes of the genes, or standardised coordinates on
         the hyperboloid, in which our own classifier is linear too."""
         if self.cells is not None:
             return self.flat
@@ -126,7 +126,7 @@ class Trial:
 
     @cached_property
     def flat(self) -> np.ndarray:
-        """What a peer with a kernel is given: principal axes of the genes, or the tangent plane at
+        """Input of a peer with a kernel: principal axes of the genes, or the tangent plane at
         the origin, where distances from the origin are right."""
         if self.cells is not None:
             standard = choose_genes(self.cells[self.train])
@@ -158,7 +158,7 @@ class Deal:
 
     @cached_property
     def sums(self) -> Placed:
-        """All cells, placed by an encoder that the sites make of masked sums."""
+        """Points of all cells from an encoder that the sites make from masked sums."""
         cells = self.trial.cells
         if cells is None:
             return Placed(np.asarray(self.trial.content.x))

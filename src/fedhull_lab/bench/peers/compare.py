@@ -1,4 +1,4 @@
-"""All rows for all data sets: every method on every trial, one after the other."""
+"""Every method on every trial of every data set, one after the other."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ def methods(options: Options) -> list[Method]:
 
 
 def chosen_data(names: Sequence[str], quick: bool) -> list[DataSet]:
-    """The data sets of these names, or all; few if it has to be quick."""
+    """The data sets of these names; without names all, or a quick few."""
     known = [data.name for data in DATA]
     if unknown := [name for name in names if name not in known]:
         raise InvalidInput(f"--data must be one of {', '.join(known)}, got {unknown[0]!r}")
@@ -44,14 +44,14 @@ def chosen_data(names: Sequence[str], quick: bool) -> list[DataSet]:
 
 
 def steps(data: Sequence[DataSet], quick: bool, options: Options) -> int:
-    """How many steps `compare` reports."""
+    """Number of steps that `compare` reports."""
     return sum(_trials(each, quick) * len(methods(options)) for each in data)
 
 
 def compare(
     data: Sequence[DataSet], quick: bool, seed: int, options: Options, step: Step
 ) -> Iterator[dict[str, Any]]:
-    """What came of each data set, as soon as it is done, or why it cannot be had here."""
+    """Yield the result of each data set as soon as it is done, or the reason why there is none."""
     for each in data:
         try:
             yield compare_one(each, quick, seed, options, step)

@@ -16,7 +16,7 @@ from fedhull_lab.bench.peers.cells import Deal
 from fedhull_lab.bench.peers.logistic import Local, scores, steps_from
 from fedhull_lab.bench.peers.measured import Measured, Method, Options, share_right
 
-# What did best for this peer on splits that are not reported: where there are few cells for many
+# The best for this peer on splits that are not reported: where there are few cells for many
 # axes, sites that take more steps fit their own noise; in three coordinates there is none to fit.
 ON_AXES = Local(penalty=1e-3, steps=1)
 IN_THE_DISC = Local(penalty=1e-6, steps=20)
@@ -24,7 +24,7 @@ _RUN = 1
 
 
 def fed_avg(rounds: int) -> Callable[[Deal, Options], Measured]:
-    """FedAvg over so many rounds; all sites take part in each."""
+    """FedAvg over a number of rounds; all sites take part in each."""
 
     def run(deal: Deal, options: Options) -> Measured:
         trial, x = deal.trial, deal.trial.linear
@@ -43,8 +43,8 @@ def fed_avg(rounds: int) -> Callable[[Deal, Options], Measured]:
 def average(
     held: list[tuple[np.ndarray, np.ndarray]], classes: int, rounds: int, local: Local
 ) -> tuple[np.ndarray, int]:
-    """The weights after so many rounds over sites that hold (x, y), and the bytes that the site
-    which sent most has sent."""
+    """The weights after all rounds over sites that hold (x, y), and the bytes of the site that sent
+    most."""
     flower = _flower()
     app = flower.ClientApp()
 
@@ -72,8 +72,8 @@ def _grid(flower: Any, app: Any, sites: int) -> Any:
     """Flower's grid over sites in this process."""
 
     class InProcess(flower.Grid):  # type: ignore[misc]
-        """Hands each message to the app at once and keeps the reply; what else a grid can do, no
-        strategy asks for."""
+        """Hands each message to the app at once and returns the reply; no strategy asks a grid for
+        more."""
 
         def __init__(self) -> None:
             self.bytes_up = dict.fromkeys(range(1, sites + 1), 0)
@@ -123,7 +123,7 @@ def _grid(flower: Any, app: Any, sites: int) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Flower tells of every round on standard error, where the progress bar is."""
+    """Silence Flower, which reports every round on standard error, where the progress bar is."""
     logger = logging.getLogger("flwr")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -155,7 +155,7 @@ def _flower() -> Any:
 
 
 def fed_avg_method(rounds: int) -> Method:
-    """The row of so many rounds."""
+    """The row of FedAvg over this number of rounds."""
     return Method(
         f"Flower, FedAvg, {rounds} rounds", "the site's weights, in clear, every round", False,
         "flwr", "pip install flwr", fed_avg(rounds),

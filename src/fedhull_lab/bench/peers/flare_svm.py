@@ -1,5 +1,5 @@
 """NVIDIA FLARE's federated SVM: every site sends its support vectors, the server fits an SVM to all
-of them. The server's part is FLARE's own class; a site's is what FLARE's example does."""
+of them. The server's part is FLARE's own class, a site's that of FLARE's example."""
 
 from time import perf_counter
 from typing import Any
@@ -41,7 +41,7 @@ def support_vectors(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def message_of(x: np.ndarray, y: np.ndarray) -> bytes:
-    """What a site sends, as FLARE serialises it."""
+    """A site's message, as FLARE serialises it."""
     fobs, flare = _flare()
     dxo = flare["DXO"](flare["DataKind"].WEIGHTS, data={"support_x": x, "support_y": y})
     packed: bytes = fobs.dumps(dxo.to_shareable())

@@ -1,4 +1,4 @@
-"""What a method is scored with: one trial, one way to deal cells out."""
+"""Methods of the comparison, and the score of one on one trial."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ NEEDS_GENES = "needs genes"
 
 @dataclass(frozen=True)
 class Measured:
-    """The percentage of the rows `test` that are classified correctly; how often sites and server
-    exchange a model or a sum, and how many messages each site sends for it; the most bytes that a
-    site sends; seconds of all parties together; which share of the cells leaves as it is, if any
-    does."""
+    """The score of a method: percent of the rows `test` that are classified correctly; rounds, in
+    which sites and server exchange a model or a sum, and messages that each site sends for them;
+    bytes of the site that sends most; seconds of all parties together; the share of cells that
+    leaves in clear, where any does."""
 
     accuracy: float
     test: np.ndarray
@@ -30,8 +30,8 @@ class Measured:
 
 @dataclass(frozen=True)
 class Options:
-    """What the user chooses: an interpreter that has CellTypist, how many rounds FedAvg takes, and
-    who hears what is installed."""
+    """Choices of the user: an interpreter that has CellTypist, the rounds of FedAvg, and a listener
+    that hears of installations."""
 
     celltypist: Path | None = None
     rounds: tuple[int, ...] = (20, 100)
@@ -40,9 +40,9 @@ class Options:
 
 @dataclass(frozen=True)
 class Method:
-    """A row of the table: what it is called, what leaves a site, whether sites may call their
-    classes what they like, the distribution that it is in, and what a user types to have it. With
-    `pooled` it does not matter to whom the cells were dealt."""
+    """A row of the table: its name, what leaves a site, whether sites may name their classes as
+    they like, its distribution, and the command that installs it. With `pooled` it does not matter
+    to whom the cells were dealt."""
 
     name: str
     leaves: str

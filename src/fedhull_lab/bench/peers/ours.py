@@ -1,4 +1,4 @@
-"""What fedhull offers: sites alone, all cells pooled, the paper's method, hulls, moments."""
+"""Rows of fedhull: sites alone, all cells pooled, the paper's method, hulls, moments."""
 
 import io
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _RADIUS = 0.99
 
 
 def alone(deal: Deal, options: Options) -> Measured:
-    """Each site's own classifier, of cells that its own encoder has placed; the mean over sites."""
+    """Score each site's own classifier of cells that its own encoder places, averaged over sites."""
     trial, scores = deal.trial, []
     y = trial.content.y
     begin = perf_counter()

@@ -1,4 +1,4 @@
-"""docs/peers.md: what came of the comparison, from the file that it has written."""
+"""docs/peers.md, made from the file that the comparison writes."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from fedhull_lab.reproduce.page import commit, markdown, versions
 
 
 def to_json(found: list[dict[str, Any]], quick: bool, seed: int) -> dict[str, Any]:
-    """All data sets, and how they were measured."""
+    """The results of all data sets, and the settings of the run."""
     return {
         "quick": quick,
         "seed": seed,
@@ -34,7 +34,7 @@ def write(folder: Path, content: dict[str, Any]) -> list[Path]:
 
 
 def page(content: dict[str, Any]) -> str:
-    """The page of a comparison: who takes part, a table for each data set, and who is better."""
+    """The page of a comparison: its rows, a table and the verdicts for each data set."""
     template = files("fedhull_lab.bench.peers")
     parts = [template.joinpath("preface.md").read_text(encoding="utf-8"), _made_by(content)]
     for data in content["data"]:

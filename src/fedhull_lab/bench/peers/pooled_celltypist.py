@@ -79,7 +79,7 @@ def installed(python: Path) -> str | None:
 
 
 def _run(command: list[str]) -> str:
-    """What a command prints; the last line of its complaint is the error."""
+    """Run a command and return its output; the last line of a complaint becomes the error."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_LONGEST)
     except (OSError, subprocess.TimeoutExpired) as problem:

@@ -10,12 +10,12 @@ COLUMNS = (
     "", *(f"{words} sites, %" for words in SHARES), "rounds", "messages up", "bytes up",
     "what leaves a site", "names may differ", "seconds", "installable",
 )  # fmt: skip
-# What a terminal has no room for.
+# Too long for a terminal.
 LONG_COLUMNS = ("messages up", "what leaves a site", "names may differ", "installable")
 
 
 def table(content: dict[str, Any]) -> Table:
-    """Accuracy with intervals, and what it takes."""
+    """Accuracy with intervals, and its cost."""
     if "problem" in content:
         return Table(f"{content['title']}: {content['problem']}", ("",), [])
     title = (
@@ -47,7 +47,7 @@ def _words(row: dict[str, Any], genes: bool) -> tuple[str, ...]:
 
 
 def accuracy_words(row: dict[str, Any], shares: str) -> str:
-    """Mean and interval, and in how many trials there was no model; why is said under the table."""
+    """Mean, interval, and the number of trials without a model; the reason is under the table."""
     summary, failed = row["accuracy"][shares], row["failed"].get(shares, 0)
     if summary is None:
         problems = row["problems"].get(shares, [])

@@ -1,4 +1,4 @@
-"""Who is better: differences between two rows over the same splits, trial by trial."""
+"""Verdicts: differences between two rows over the same splits, trial by trial."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from fedhull_lab.bench.peers.measured import NEEDS_GENES
 
 
 def difference(row: dict[str, Any], other: dict[str, Any], shares: str) -> dict[str, Any] | None:
-    """How many points `row` is ahead of `other`, with an interval over trials; None if either has a
+    """Points by which `row` is ahead of `other`, with an interval over trials; None if either has a
     trial without a model."""
     both = [each["accuracy"][shares] for each in (row, other)]
     if None in both or shares in row["failed"] or shares in other["failed"]:
@@ -63,7 +63,7 @@ def verdicts(content: dict[str, Any]) -> list[str]:
 
 
 def sentences(content: dict[str, Any]) -> list[str]:
-    """What is said under a table: who is better, and why some rows have no model."""
+    """The sentences under a table: who is better, and why some rows have no model."""
     why: dict[tuple[str, str], list[str]] = {}
     for row in content["rows"]:
         for shares, problems in row["problems"].items():
