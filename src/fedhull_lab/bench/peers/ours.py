@@ -20,7 +20,7 @@ _RADIUS = 0.99
 
 
 def alone(deal: Deal, options: Options) -> Measured:
-    """Score each site's own classifier of cells that its own encoder places, averaged over sites."""
+    """Score each site's own classifier of cells that its own encoder places; the mean of all."""
     trial, scores = deal.trial, []
     y = trial.content.y
     begin = perf_counter()
