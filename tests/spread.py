@@ -4,9 +4,9 @@ tests have loaded JAX, after which forking is not safe."""
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from fedhull.bench import watching
-from fedhull.bench.scale import MOMENTS, _moments
 from fedhull.study.rehearsal import rehearse
+from fedhull_lab.bench import watching
+from fedhull_lab.bench.scale import MOMENTS, _moments
 
 
 def weights_and_memory(sites: int, processes: int) -> tuple[list, float]:

@@ -59,6 +59,12 @@ def ended(process, code=0):
     return out
 
 
+def stopped(process):
+    _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 2
+    return err
+
+
 @pytest.mark.slow
 def test_classifier_grouping_guard_and_section_from_another_package(fedhull, tmp_path):
     out = ended(
@@ -109,6 +115,21 @@ def test_an_engine_from_another_package(fedhull, tmp_path):
     assert result["survivors"] == names
     for site in sites:
         assert json.loads(ended(site))["study_hash"] == result["study_hash"]
+
+
+@pytest.mark.slow
+def test_a_command_from_another_package(fedhull):
+    assert json.loads(ended(fedhull("count", "tree", "--json")))["stem"] > 0
+    assert "stem" in ended(fedhull("count", "tree"))
+    listed = ended(fedhull("--help"))
+    assert re.search(r"count +Count the points of each class in a data set", listed)
+    assert "did you mean 'count'" in stopped(fedhull("coumt", "tree")).lower()
+
+
+def test_recipes_import_only_what_is_public():
+    code = "\n".join(re.findall(r"```python\n(.*?)```", RECIPES.read_text(), re.DOTALL))
+    modules = set(re.findall(r"^(?:>>> )?(?:from|import) (fedhull[\w.]*)", code, re.MULTILINE))
+    assert modules == {"fedhull", "fedhull.errors", "fedhull.extend"}
 
 
 def test_a_part_that_is_not_installed_is_refused_with_the_names_that_are(tmp_path):

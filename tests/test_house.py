@@ -15,9 +15,13 @@ from typing import get_type_hints
 import pytest
 
 import fedhull
+import fedhull_lab
+from fedhull import extend
 
-HOME = Path(fedhull.__file__).parent
+HOME, LAB = (Path(package.__file__).parent for package in (fedhull, fedhull_lab))
 MODULES = sorted(m.name for m in pkgutil.walk_packages([str(HOME)], "fedhull."))
+LAB_MODULES = sorted(m.name for m in pkgutil.walk_packages([str(LAB)], "fedhull_lab."))
+API = Path(__file__).parent.parent / "docs" / "api.md"
 
 # Each layer may import from itself and from the layers it names, and from no other.
 _BASE = {"arrays", "disk", "errors", "progress", "registry", "text"}
@@ -43,27 +47,9 @@ MAY_IMPORT["pl"] = _BASE | {"disc", "report"}
 MAY_IMPORT["kits"] = _BASE | {"protocol", "report", "study"}
 MAY_IMPORT["engines"] = _BASE | {"kits", "protocol", "study"}
 MAY_IMPORT["simulation"] = _BASE | {"data", "disc", "embed", "learn", "report", "study"}
-MAY_IMPORT["reproduce"] = _BASE | {
-    "data",
-    "disc",
-    "embed",
-    "learn",
-    "report",
-    "simulation",
-    "study",
-}
-MAY_IMPORT["bench"] = _BASE | {
-    "codes",
-    "data",
-    "disc",
-    "embed",
-    "learn",
-    "protocol",
-    "reproduce",
-    "simulation",
-    "study",
-}
 MAY_IMPORT["cli"] = set(MAY_IMPORT)
+# for other packages: what it names is loaded by name, and nothing in here goes through it
+MAY_IMPORT["extend"] = set()
 
 
 def layer(module: str) -> str:
@@ -97,7 +83,37 @@ def test_layers_form_no_circle():
         seen.add(name)
 
 
-@pytest.mark.parametrize("module", MODULES)
+def test_fedhull_knows_nothing_of_the_lab():
+    sources = [*HOME.rglob("*.py"), *HOME.rglob("*.pyi")]
+    assert not [path for path in sources if re.search(r"\bfedhull_lab\b", path.read_text())]
+
+
+@pytest.mark.parametrize("path", sorted(LAB.rglob("*.py")), ids=lambda path: path.stem)
+def test_the_lab_imports_only_what_is_public(path):
+    public = {"fedhull": set(fedhull.__all__), "fedhull.extend": set(extend.__all__)}
+    # modules that are public as a whole
+    whole = {f"fedhull.{n}" for n in fedhull.__all__ if inspect.ismodule(getattr(fedhull, n))}
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "fedhull":
+            names = {alias.name for alias in node.names}
+            if node.module in public:
+                assert names <= public[node.module]
+            else:
+                assert node.module in whole
+        elif isinstance(node, ast.Import):
+            # of a module by its whole name, any attribute could be used
+            assert not [a.name for a in node.names if a.name.split(".")[0] == "fedhull"]
+
+
+def test_the_lab_names_no_other_module_of_fedhull_in_what_it_runs_elsewhere():
+    script = importlib.import_module("fedhull_lab.bench.modules")._STUDY
+    assert set(re.findall(r"(?:from|import) (fedhull[\w.]*)", script)) == {
+        "fedhull",
+        "fedhull.extend",
+    }
+
+
+@pytest.mark.parametrize("module", [*MODULES, *LAB_MODULES])
 def test_docstring_examples_run(module):
     assert doctest.testmod(importlib.import_module(module)).failed == 0
 
@@ -110,7 +126,7 @@ def test_every_public_name_can_be_imported_and_is_described(name):
 
 
 def test_the_api_page_lists_exactly_the_public_names():
-    page = (Path(__file__).parent.parent / "docs" / "api.md").read_text()
+    page = API.read_text()
     listed = [line.strip() for line in page.splitlines() if re.match(r"   [\w.]+$", line)]
     assert sorted(name for name in listed if "." not in name) == sorted(fedhull.__all__)
     # beside them only types that public functions return, each by its full path
@@ -123,6 +139,19 @@ def test_the_api_page_lists_exactly_the_public_names():
             if inspect.isfunction(function)
         ]
         assert result in returned, path
+
+
+@pytest.mark.parametrize("name", extend.__all__)
+def test_every_name_for_other_packages_can_be_loaded(name):
+    assert getattr(extend, name) is not None
+
+
+def test_the_api_page_lists_exactly_the_names_for_other_packages():
+    section = API.read_text().split("\n## For packages that extend fedhull\n")[1].split("\n## ")[0]
+    rows = [row.split("|")[2] for row in section.splitlines() if row.startswith("| ")][1:]
+    listed = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted([*listed, "VERSION"]) == sorted(extend.__all__)
+    assert f"`VERSION` is {extend.VERSION}" in section
 
 
 def test_diagrams_are_of_the_kind_that_the_site_can_draw():
@@ -155,5 +184,6 @@ def test_a_site_loads_neither_scikit_learn_nor_statistics_to_answer(kind):
     assert said.stdout.strip() == "[]"
 
 
-def test_the_package_says_it_is_typed():
+def test_both_packages_say_they_are_typed():
     assert (HOME / "py.typed").exists()
+    assert (LAB / "py.typed").exists()

@@ -7,9 +7,8 @@ import sys
 
 import pytest
 import typer
-from commands import fedhull
+from commands import COMMANDS, fedhull
 
-from fedhull.cli.app import COMMANDS
 from fedhull.study.draft import default_of
 
 HEAVY = {"matplotlib", "numba", "numpy", "scipy", "sklearn"}

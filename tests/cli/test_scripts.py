@@ -9,12 +9,11 @@ import sys
 from contextlib import suppress
 
 import pytest
-from commands import fedhull, invite
+from commands import COMMANDS, fedhull, invite
 from federations import draft, make_data
 
 from fedhull import errors
 from fedhull.cli import app, keygen
-from fedhull.cli.app import COMMANDS
 from fedhull.cli.console import Terminal, note, progress_bar, spinner
 from fedhull.engines.files.runner import FilesRunner
 from fedhull.errors import FedhullError
@@ -266,7 +265,7 @@ def test_on_a_terminal_a_line_appears_before_a_command_is_imported(name, monkeyp
         seen.append(screen.buffer.getvalue().decode())
         return keygen.keygen
 
-    monkeypatch.setattr("fedhull.cli.group.Entry.load", load)
+    monkeypatch.setattr("fedhull.cli.group.Command.load", load)
     monkeypatch.setattr(sys, "stderr", screen)
     for words in ([name], [name, "--json"], [name, "--quiet"], [name, "--help"]):
         monkeypatch.setattr(sys, "argv", ["fedhull", *words])

@@ -24,8 +24,8 @@ from fedhull.embed.layout import _gradient, layout
 from fedhull.embed.neighbours import NeighbourEmbedder
 from fedhull.embed.quality import measure_quality
 from fedhull.errors import InvalidInput
-from fedhull.reproduce.lung import CLASSES, SUBSETS
 from fedhull.simulation.simulate import simulate
+from fedhull_lab.reproduce.lung import CLASSES, SUBSETS
 
 
 def islands(n=120, seed=0):

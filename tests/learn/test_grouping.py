@@ -15,7 +15,7 @@ from fedhull.errors import InvalidInput
 from fedhull.learn.cuts import halved, hull_distances, kernighan_lin, mean_distances, spectral
 from fedhull.learn.grouping import group_hulls, share_matched
 from fedhull.learn.matching import matching
-from fedhull.reproduce.grouping import measure_grouping, random_study
+from fedhull_lab.reproduce.grouping import measure_grouping, random_study
 
 
 def study(seed, spread=0.5):

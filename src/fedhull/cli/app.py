@@ -8,86 +8,79 @@ from typing import Annotated, Any
 import typer
 
 import fedhull
-from fedhull.cli.group import QUIET_HELP, Entry, LazyGroup, UsageError
+from fedhull.cli.group import QUIET_HELP, Command, LazyGroup, UsageError
 from fedhull.cli.talk import JSON, QUIET, asked_for
 from fedhull.errors import FedhullError, InvalidInput, Stopped
 
 COMMANDS = {
-    "demo": Entry(
+    "demo": Command(
         "fedhull.cli.demo:demo",
         "Run a whole study, with hulls and with moments: four sites, one drops out.",
     ),
-    "embed": Entry(
+    "embed": Command(
         "fedhull.cli.embed:embed",
         "Place cells, or the nodes of a tree, in the Poincaré disc.",
     ),
-    "align": Entry(
+    "align": Command(
         "fedhull.cli.align:align",
         "Rotate, mirror and move a whole embedding so that it fits another, or a model.",
     ),
-    "simulate": Entry(
+    "simulate": Command(
         "fedhull.cli.simulate:simulate",
         "Run a federated study on a data set, with every message through the real protocol.",
     ),
-    "predict": Entry(
+    "predict": Command(
         "fedhull.cli.predict:predict",
         "Predict the class of each cell in a file; a label column is ignored.",
     ),
-    "init": Entry(
+    "init": Command(
         "fedhull.cli.init:init",
         "Write a commented draft of a study, from a few questions.",
     ),
-    "check": Entry(
+    "check": Command(
         "fedhull.cli.check:check",
         "Try everything that a session would refuse, on this machine, and send nothing.",
     ),
-    "plan": Entry(
+    "plan": Command(
         "fedhull.cli.plan:plan",
         "Show what a study would send: how it is coded, bytes, what would leave a site.",
     ),
-    "keygen": Entry(
+    "keygen": Command(
         "fedhull.cli.keygen:keygen",
         "Make an identity key: a private file that stays here, a public line for the study.",
     ),
-    "provision": Entry(
+    "provision": Command(
         "fedhull.cli.provision:provision",
         "Make one kit for each participant: the study, certificates, keys, a README.",
     ),
-    "server": Entry(
+    "server": Command(
         "fedhull.cli.server:server",
         "Run a study as its coordinator, and end when it is done.",
     ),
-    "client": Entry(
+    "client": Command(
         "fedhull.cli.client:client",
         "Take part in a study as a site, after seeing what would be sent and agreeing to it.",
     ),
-    "status": Entry(
+    "status": Command(
         "fedhull.cli.status:status",
         "Show where a study stands: its step, who has to act next and how, results.",
     ),
-    "learn": Entry(
+    "learn": Command(
         "fedhull.cli.learn:learn",
         "Train again from the sum that 'fedhull server' has kept, without a new session.",
     ),
-    "report": Entry(
+    "report": Command(
         "fedhull.cli.report:report",
         "Write the report page of a demo, simulation, server or client run: one HTML file.",
-    ),
-    "reproduce": Entry(
-        "fedhull.cli.reproduce:reproduce",
-        "Run an experiment from the paper and show its numbers beside ours.",
-    ),
-    "bench": Entry(
-        "fedhull.cli.bench:bench_app",
-        "Measure speed against peers, as ratios within one run.",
     ),
 }
 
 
 class Commands(LazyGroup):
-    """The commands of `fedhull`."""
+    """The commands of `fedhull`: its own, and those that other packages add."""
 
     table = COMMANDS
+    entry_points = "fedhull.commands"
 
 
 app = typer.Typer(

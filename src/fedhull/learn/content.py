@@ -18,7 +18,7 @@ ALIGNED: Final = "aligned"
 
 _LARGEST = 1e100
 
-Table = list[list[float]]
+Matrix = list[list[float]]
 Whole = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
 
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fedhull.disc.models import poincare_to_hyperboloid
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
-from fedhull.learn.content import Content, Table, check_shape, shared
+from fedhull.learn.content import Content, Matrix, check_shape, shared
 from fedhull.learn.left_out import LeftOut, check_groups, leave_out
 from fedhull.learn.placing import points_of
 
@@ -37,7 +37,7 @@ class Chosen(NamedTuple):
 class LorentzContent(Content, tag="lorentz"):
     """A model file of a `LorentzClassifier`: coef (d+1, J) and intercept (J,)."""
 
-    coef: Table
+    coef: Matrix
     intercept: list[float]
 
     def check(self) -> None:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
-from fedhull.learn.content import Content, Table, check_shape, shared
+from fedhull.learn.content import Content, Matrix, check_shape, shared
 from fedhull.learn.extent import Extent
 from fedhull.learn.horocycles import SCALES, Horocycles, draw_horocycles, horocycle_features
 from fedhull.learn.moments import AT_ONCE, BITS, Moments, moments_of_points
@@ -30,7 +30,7 @@ class MomentContent(Content, tag="moments"):
     """A model file of a `MomentClassifier`: coef (D, J), what its features are drawn from, and the
     power that its scores are raised to, if held-out cells have shown it."""
 
-    coef: Table
+    coef: Matrix
     scales: Annotated[list[float], msgspec.Meta(min_length=1)]
     seed: Annotated[int, msgspec.Meta(ge=0)]
     power: Annotated[float, msgspec.Meta(gt=0, le=1e3)] | None = None
