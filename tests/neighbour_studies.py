@@ -10,7 +10,7 @@ from parties import identity
 from fedhull.errors import BelowThreshold, DecodingError
 from fedhull.protocol import messages as m
 from fedhull.protocol.agreement import Cohort
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.drive import MemoryEngine
 from fedhull.study.coordinator import Publication, run_study
 from fedhull.study.encoder_study import Neighbours, NeighbourStudy
 from fedhull.study.kinds import task_of

@@ -5,6 +5,8 @@ import mpmath
 import numpy as np
 from flint import fmpq
 
+from fedhull.protocol.shares import PRIME, weighted, weights
+
 
 def exact(value: float) -> fmpq:
     """A float as a rational, by FLINT: faster than Python's fractions, and not used by what it is
@@ -100,3 +102,8 @@ def reference_busemann(point: np.ndarray, direction: np.ndarray, curvature: floa
 
 def largest_prime_below(bound: int) -> int:
     return next(n for n in range(bound - 1, 1, -1) if flint.fmpz(n).is_prime())
+
+
+def restore(shares: dict[int, int], prime: int = PRIME) -> int:
+    """The secret behind t of Shamir's shares {holder: share}."""
+    return weighted(shares, weights(shares, prime=prime), prime)

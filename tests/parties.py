@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from fedhull.learn.sketch import LENGTH
 from fedhull.protocol.client import ClientSession
+from fedhull.protocol.drive import MemoryEngine
 from fedhull.protocol.keys import Identity
-from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.messages import decode_signed
 from fedhull.protocol.server import ServerSession
 from fedhull.study.hulls.sum import HullContribution, HullSummation

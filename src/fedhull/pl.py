@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedhull.disc.epsilon_hull import epsilon_hull
-from fedhull.disc.hull import minimal_hull
+from fedhull.disc.hull import epsilon_hull, minimal_hull
 from fedhull.disc.points import as_ball_points, check_curvature
 from fedhull.disc.quantize import Quantizer
 from fedhull.errors import InvalidInput
@@ -67,10 +66,10 @@ def hulls(
     """
     from fedhull.report.disc_plot import draw_bins, draw_hull
 
-    found, quantizer, curvature = _hulls(data, labels, sites, epsilon, radius, curvature)
+    shapes, quantizer, curvature = _hulls(data, labels, sites, epsilon, radius, curvature)
     ax = _axes(ax, curvature, radius if quantizer is None else quantizer.radius)
-    shades = _colors([hull.name for hull in found], colors)
-    for hull in found:
+    shades = _colors([hull.name for hull in shapes], colors)
+    for hull in shapes:
         draw_hull(ax, hull.corners, curvature, shades[hull.name], zorder=3)
         if quantizer is not None:
             draw_bins(ax, hull.bins, quantizer, shades[hull.name])
@@ -93,12 +92,12 @@ def bins(
     data, which need an `epsilon`, or of the result of `simulate`."""
     from fedhull.report.disc_plot import draw_bins
 
-    found, quantizer, curvature = _hulls(data, labels, sites, epsilon, radius, curvature)
+    shapes, quantizer, curvature = _hulls(data, labels, sites, epsilon, radius, curvature)
     if quantizer is None:
         raise InvalidInput("epsilon must be given: the width of the bins; try 0.1")
     ax = _axes(ax, curvature, quantizer.radius)
-    shades = _colors([hull.name for hull in found], colors)
-    for hull in found:
+    shades = _colors([hull.name for hull in shapes], colors)
+    for hull in shapes:
         draw_bins(ax, hull.bins, quantizer, shades[hull.name])
     _legend(ax, shades)
     return ax

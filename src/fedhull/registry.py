@@ -25,9 +25,9 @@ class Registry(Generic[T]):
 
     @cached_property
     def _entries(self) -> dict[str, EntryPoint]:
-        found = entry_points(group=self.group)
+        entries = entry_points(group=self.group)
         # fedhull's own parts come last: no other package can put itself in their place unseen
-        return {entry.name: entry for entry in sorted(found, key=_is_own)}
+        return {entry.name: entry for entry in sorted(entries, key=_is_own)}
 
     @property
     def names(self) -> list[str]:
@@ -57,8 +57,7 @@ class Registry(Generic[T]):
 
 
 def name_of(part: Any) -> str:
-    """What a part is called in a study or on a page: its name, or, if an object was passed instead
-    of a name, what the object says of itself."""
+    """A part's name in a study or on a page, or the repr of an object passed instead of a name."""
     return part if isinstance(part, str) else repr(part)
 
 

@@ -13,17 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from restarting import Restarting
 
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.errors import BadMessage
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import make_kits
-from fedhull.learn.landmark_search import landmarks_of_corners
 from fedhull.learn.lorentz import LorentzClassifier
 from fedhull.learn.model import model_to_json
+from fedhull.learn.places import landmarks_of_corners
 from fedhull.learn.tally import Tally
 from fedhull.protocol import messages as m
-from fedhull.protocol.drive import drive
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.drive import MemoryEngine, drive
 from fedhull.protocol.server import ServerSession
 from fedhull.study.classes.ballot import (
     Ballot,

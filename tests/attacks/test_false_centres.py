@@ -15,8 +15,8 @@ from fedhull.errors import BadMessage, BelowThreshold
 from fedhull.learn.centres import FARTHEST, Centres, class_centres
 from fedhull.learn.site_alignment import align_site
 from fedhull.protocol import messages as m
+from fedhull.protocol.drive import MemoryEngine
 from fedhull.protocol.keys import digest
-from fedhull.protocol.memory import MemoryEngine
 from fedhull.study.classes.centre_sum import CENTRE_FIELD, CentreNews, CentreTotal
 from fedhull.study.coordinator import Publication, run_study
 from fedhull.study.draft import draft_study, with_names

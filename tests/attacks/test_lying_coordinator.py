@@ -10,12 +10,11 @@ import pytest
 from parties import identity, make_clients, make_server, make_study, random_hulls
 from scipy import stats
 
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.errors import BadMessage
 from fedhull.protocol import messages as m
-from fedhull.protocol.announced import COUNT_PRIME
-from fedhull.protocol.drive import drive
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.dealing import COUNT_PRIME
+from fedhull.protocol.drive import MemoryEngine, drive
 from fedhull.study.classes.pseudonym import open_entries
 from fedhull.study.classes.publication import _context, _Published, publish
 from fedhull.study.counts import COUNTS, Counts

@@ -18,8 +18,7 @@ from fedhull.learn.sketch import LENGTH
 from fedhull.protocol import client
 from fedhull.protocol import messages as m
 from fedhull.protocol.dealing import place_in_order
-from fedhull.protocol.drive import drive
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.drive import MemoryEngine, drive
 from fedhull.protocol.shares import SHARE_BYTES
 from fedhull.study.hulls.coordinator import HullCoordinator
 from fedhull.study.hulls.sum import HullContribution

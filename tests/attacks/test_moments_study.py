@@ -12,16 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from restarting import Restarting
 
-from fedhull.codes.signed import from_elements, to_elements
+from fedhull.codes.field import from_elements, to_elements
 from fedhull.errors import BadMessage, BelowThreshold, OutOfTurn, UnknownLabelSum
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import make_kits
 from fedhull.learn.centres import Centres
-from fedhull.learn.extent import Extent
 from fedhull.learn.horocycles import SCALES, draw_horocycles
-from fedhull.learn.moments import BITS, Moments, moments_of_points
+from fedhull.learn.moments import BITS, Extent, Moments, moments_of_points
 from fedhull.protocol import messages as m
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.drive import MemoryEngine
 from fedhull.study.classes.centre_sum import CentreSummation, CentreTotal
 from fedhull.study.classes.match_sum import MatchNews
 from fedhull.study.classes.publication import sealed_entries

@@ -19,14 +19,12 @@ from neighbour_studies import (
 )
 from parties import identity
 
-from fedhull.data.raw import lung_all
+from fedhull.data.datasets import lung_all
 from fedhull.embed.cells import Cells, Preparation
-from fedhull.embed.gene_sums import GeneSums
-from fedhull.embed.projection import Products, Standardisation
+from fedhull.embed.features import GeneSums, Products, Standardisation
 from fedhull.errors import BadMessage, BelowThreshold, DecodingError
 from fedhull.protocol import messages as m
-from fedhull.protocol.drive import drive
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.drive import MemoryEngine, drive
 from fedhull.protocol.server import ServerSession
 from fedhull.study.neighbours import axis_sum
 from fedhull.study.neighbours.anchor_sum import AnchorContribution, AnchorSummation

@@ -22,10 +22,9 @@ from neighbour_studies import (
 from parties import identity
 from scipy.sparse import csr_matrix
 
-from fedhull.data.raw import lung_all
+from fedhull.data.datasets import lung_all
 from fedhull.embed.cells import Cells, Preparation
-from fedhull.embed.gene_sums import GeneSums
-from fedhull.embed.projection import Standardisation
+from fedhull.embed.features import GeneSums, Standardisation
 from fedhull.protocol.keys import Randomness, digest
 from fedhull.study.kinds import task_of
 from fedhull.study.neighbours.anchor_sum import AnchorContribution, AnchorSummation

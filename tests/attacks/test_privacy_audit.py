@@ -13,13 +13,11 @@ import pytest
 from scipy.special import betaincinv
 
 from fedhull.errors import InvalidInput
-from fedhull.learn.extent import Extent
 from fedhull.learn.horocycles import SCALES, draw_horocycles
-from fedhull.learn.moments import moments_of_points
+from fedhull.learn.moments import Extent, moments_of_points
 from fedhull.learn.sketch import LENGTH, LONGEST
 from fedhull.learn.tally import TEMPERATURES, Tally
-from fedhull.noise.accounting import epsilon_of
-from fedhull.noise.gaussian import discrete_gaussian
+from fedhull.noise import discrete_gaussian, epsilon_of
 from fedhull.study.classes.told import tell
 from fedhull.study.draft import draft_study, with_names
 from fedhull.study.moments.holdings import prepare

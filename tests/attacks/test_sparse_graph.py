@@ -13,14 +13,13 @@ import pytest
 from parties import Listening, identity, make_clients, make_server, make_study, random_hulls
 from scipy import stats
 
-from fedhull.codes.slots import SLOT_FIELD
+from fedhull.codes.power_sums import SLOT_FIELD
 from fedhull.errors import BelowThreshold
 from fedhull.protocol import messages as m
 from fedhull.protocol.client import ClientState
-from fedhull.protocol.dealing import lengths
+from fedhull.protocol.dealing import fingerprints, keys_digest, lengths
 from fedhull.protocol.keys import Randomness, seal, unseal
 from fedhull.protocol.masking import pairwise_mask, self_mask
-from fedhull.protocol.views import fingerprints, keys_digest
 from fedhull.study.counts import COUNTS, Counts
 
 SITES = 40

@@ -21,7 +21,7 @@ from fedhull.bench.peers.page import page, to_json
 from fedhull.bench.peers.pooled_celltypist import pooled_celltypist
 from fedhull.bench.peers.table import accuracy_words, table
 from fedhull.bench.peers.verdict import difference, sentences, verdicts
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.embed.cells import Cells
 from fedhull.errors import InvalidInput, MissingExtra
 from fedhull.simulation.result import summarize

@@ -11,7 +11,7 @@ from fedhull.bench.scale import HULLS, MOMENTS, SIZES, bench_scale, bench_scale_
 from fedhull.bench.shards import shard_count
 from fedhull.bench.timing import peak_memory_mb
 from fedhull.bench.watching import ORDINARY, WITNESS, WatchingEngine
-from fedhull.protocol.sizes import bytes_up
+from fedhull.protocol.drive import bytes_up
 from fedhull.study.draft import draft_study
 from fedhull.study.hulls.sum import HullSummation
 from fedhull.study.rehearsal import rehearse

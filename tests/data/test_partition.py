@@ -3,7 +3,7 @@
 import numpy as np
 
 from fedhull import make_tree, simulate
-from fedhull.data.partition import names_of_owners
+from fedhull.simulation.sites import names_of_owners
 
 
 def test_names_of_owners_can_be_seen_are_short_and_differ():

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import curvatures, examples, seeds
 
+from fedhull.disc.align import align_shrunk
 from fedhull.disc.isometry import reflection, rotation, translation
 from fedhull.disc.maps import distance, geodesic
-from fedhull.disc.shrink import align_shrunk
 from fedhull.errors import InvalidInput
 
 PAIRS = st.integers(3, 10)

@@ -12,10 +12,8 @@ from scipy.sparse import csr_matrix
 from fedhull.embed import loss
 from fedhull.embed.autoencoder import AutoencoderEmbedder
 from fedhull.embed.cells import Cells
-from fedhull.embed.embedder import embedder_from_bytes, load_embedder
-from fedhull.embed.methods import EMBEDDERS
-from fedhull.embed.network import Scaling
-from fedhull.embed.training import train
+from fedhull.embed.embedder import EMBEDDERS, embedder_from_bytes, load_embedder
+from fedhull.embed.network import Scaling, train
 from fedhull.errors import InvalidInput
 
 GENES = [f"gene{i}" for i in range(40)]

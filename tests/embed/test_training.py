@@ -7,8 +7,7 @@ from scipy.stats import nbinom
 from fedhull.embed.autoencoder import AutoencoderEmbedder
 from fedhull.embed.cells import Cells, Preparation
 from fedhull.embed.loss import Batch, Plan, loss, negative_binomial, step
-from fedhull.embed.network import Settings, initial_weights
-from fedhull.embed.training import epochs_for, train
+from fedhull.embed.network import Settings, epochs_for, initial_weights, train
 from fedhull.errors import InvalidInput
 
 GENES = [f"gene{i}" for i in range(12)]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fedhull.disc.maps import exp_map, parallel_transport
 from fedhull.disc.models import poincare_to_hyperboloid
-from fedhull.embed.wrapped_normal import (
+from fedhull.embed.loss import (
     boost,
     lay_out,
     log_density_of_vector,

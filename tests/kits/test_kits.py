@@ -8,7 +8,7 @@ import pytest
 from conformance import agree, in_memory, sites_in_memory
 from federations import NO_BALLOT, TWO_OF_THREE, draft, make_data
 
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.errors import (
     BadIdentity,
     BadMessage,
@@ -23,9 +23,8 @@ from fedhull.kits.journal import Journal
 from fedhull.kits.kit import Kit
 from fedhull.kits.participant import SiteRun
 from fedhull.kits.provision import make_kits
-from fedhull.protocol.drive import drive
+from fedhull.protocol.drive import MemoryEngine, drive
 from fedhull.protocol.keys import Identity
-from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.server import ServerSession
 from fedhull.study.classes.outcome import NOT_ASKED
 from fedhull.study.coordinator import run_study

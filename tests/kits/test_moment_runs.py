@@ -19,8 +19,8 @@ from fedhull.kits.participant import coordinate
 from fedhull.kits.provision import make_kits
 from fedhull.learn.model import model_to_json
 from fedhull.learn.moment_classifier import MomentClassifier
+from fedhull.protocol.drive import MemoryEngine
 from fedhull.protocol.keys import Randomness
-from fedhull.protocol.memory import MemoryEngine
 from fedhull.study.coordinator import run_study
 from fedhull.study.task import Source
 

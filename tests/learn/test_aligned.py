@@ -15,7 +15,7 @@ from fedhull.learn.aligned import AlignedClassifier
 from fedhull.learn.centres import class_centres
 from fedhull.learn.model import model_from_json, model_to_json, published_model
 from fedhull.learn.moment_classifier import MomentClassifier
-from fedhull.learn.newcomer import align_newcomer
+from fedhull.learn.site_alignment import align_newcomer
 from fedhull.learn.svm import EuclideanSVC
 
 MOVE = translation([0.3, -0.1]) @ rotation(0.4)

@@ -33,10 +33,9 @@ from fedhull.errors import (
 )
 from fedhull.protocol import messages as m
 from fedhull.protocol.client import ClientState
-from fedhull.protocol.drive import drive
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.dealing import fingerprints, keys_digest
+from fedhull.protocol.drive import MemoryEngine, drive
 from fedhull.protocol.server import Step
-from fedhull.protocol.views import fingerprints, keys_digest
 from fedhull.study.counts import COUNTS
 
 STEPS = [step.value for step in Step if step is not Step.DONE]

@@ -14,10 +14,8 @@ from strategies import examples
 from fedhull.errors import BelowThreshold, InvalidInput
 from fedhull.protocol.agreement import collusion_words
 from fedhull.protocol.degree import AVAILABILITY, SECURITY, _log2_tails, _separable, circle, jury
-from fedhull.protocol.drive import drive
+from fedhull.protocol.drive import MemoryEngine, bytes_up, drive
 from fedhull.protocol.graph import _draws, graph_of
-from fedhull.protocol.memory import MemoryEngine
-from fedhull.protocol.sizes import bytes_up
 from fedhull.study.draft import draft_study
 from fedhull.study.study import Study
 

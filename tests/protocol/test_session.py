@@ -22,7 +22,7 @@ from parties import (
 from scipy import stats
 from strategies import examples
 
-from fedhull.codes.slots import SLOT_FIELD
+from fedhull.codes.power_sums import SLOT_FIELD
 from fedhull.errors import (
     BadIdentity,
     BelowThreshold,
@@ -32,9 +32,8 @@ from fedhull.errors import (
 )
 from fedhull.protocol import messages as m
 from fedhull.protocol.client import ClientSession, ClientState
-from fedhull.protocol.drive import drive
+from fedhull.protocol.drive import MemoryEngine, drive
 from fedhull.protocol.masking import pairwise_mask, self_mask
-from fedhull.protocol.memory import MemoryEngine
 
 STEPS = ["advertise", "share", "announce", "upload", "confirm", "unmask"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.reproduce.alignment import _table, measure
 from fedhull.reproduce.dealing import DataSet
 

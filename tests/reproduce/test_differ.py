@@ -4,9 +4,8 @@ that comes to nothing is reported in words."""
 import numpy as np
 import pytest
 
-from fedhull.data.published import find_published
-from fedhull.data.synthetic import make_two_class
-from fedhull.data.tree import make_tree
+from fedhull.data.datasets import find_published
+from fedhull.data.generated import make_tree, make_two_class
 from fedhull.reproduce import differ
 from fedhull.reproduce.accuracy import PAPER
 from fedhull.reproduce.catalogue import EXPERIMENTS

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.progress import Progress
 from fedhull.reproduce import communication, labels, quantization, synthetic
 from fedhull.reproduce.accuracy import OLSSON, compare

@@ -4,7 +4,7 @@ there and nothing where there is nothing."""
 import numpy as np
 import pytest
 
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.reproduce.membership import (
     MODEL,
     READ,

@@ -14,7 +14,7 @@ import fedhull
 from fedhull.data.datasets import load_dataset
 from fedhull.errors import BelowThreshold, InvalidInput, OutsideRadius
 from fedhull.learn.guard import Guard
-from fedhull.protocol.sizes import bytes_up
+from fedhull.protocol.drive import bytes_up
 from fedhull.simulation.experiment import Experiment
 from fedhull.study.classes.ballot import ballot_layout
 from fedhull.study.hulls.sum import HullSummation

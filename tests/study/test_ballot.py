@@ -9,11 +9,10 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
 from fedhull import load_model, make_tree, save_model, simulate
-from fedhull.learn.extent import Extent
-from fedhull.learn.judged import unassigned
 from fedhull.learn.model import model_from_json
-from fedhull.learn.tally import TEMPERATURES
-from fedhull.learn.verdict import decide
+from fedhull.learn.moments import Extent
+from fedhull.learn.prediction import unassigned
+from fedhull.learn.tally import TEMPERATURES, decide
 from fedhull.study.classes.ballot import (
     MOST_CANDIDATES,
     Ballot,

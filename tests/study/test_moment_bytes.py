@@ -4,8 +4,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from fedhull.protocol.layout import Layout
-from fedhull.protocol.sizes import bytes_up
+from fedhull.protocol.drive import bytes_up
+from fedhull.protocol.summation import Layout
 from fedhull.study.classes.ballot import ballot_layout
 from fedhull.study.classes.centre_sum import CentreSummation
 from fedhull.study.classes.match_sum import MatchSummation

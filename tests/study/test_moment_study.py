@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from strategies import examples, seeds
 
 from fedhull import MomentClassifier
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.errors import InvalidInput
-from fedhull.learn.extent import Extent
+from fedhull.learn.moments import Extent
 from fedhull.study.draft import draft_study, site_name
 from fedhull.study.kinds import task_of
 from fedhull.study.rehearsal import rehearse

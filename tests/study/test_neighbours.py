@@ -22,7 +22,7 @@ from fedhull.errors import BadMessage, BelowThreshold, InvalidInput
 from fedhull.kits.journal import Journal
 from fedhull.kits.kit import Kit
 from fedhull.kits.participant import SiteRun, coordinate
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.drive import MemoryEngine
 from fedhull.study.encoder_study import NeighbourStudy
 from fedhull.study.federated import rehearse_neighbours
 from fedhull.study.kinds import study_from_toml

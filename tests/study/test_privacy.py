@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from strategies import examples, seeds
 
 from fedhull import simulate
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.errors import InvalidInput
-from fedhull.learn.extent import Extent
+from fedhull.learn.moments import Extent
 from fedhull.learn.sketch import LONGEST
 from fedhull.learn.tally import Tally
 from fedhull.protocol.keys import Identity, Randomness

@@ -9,7 +9,7 @@ from parties import identity
 from plain_sums import PlainContribution, PlainSummation
 
 from fedhull.protocol.agreement import Agreement, Cohort
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.drive import MemoryEngine
 from fedhull.study.coordinator import Coordinator, Publication, run_study
 from fedhull.study.site import Site
 

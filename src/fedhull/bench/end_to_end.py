@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fedhull.data.synthetic import make_two_class
+from fedhull.data.generated import make_two_class
 from fedhull.simulation.simulate import simulate
 
 

@@ -12,11 +12,10 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from fedhull.bench.timing import Bar, Measurement, best_times, peak_memory_mb
-from fedhull.disc.graham import graham_hull
-from fedhull.disc.hull import minimal_hull
+from fedhull.data.generated import sample_uniform
+from fedhull.disc.hull import HullStream, minimal_hull
 from fedhull.disc.quantize import Quantizer
-from fedhull.disc.sampling import sample_uniform
-from fedhull.disc.stream import HullStream
+from fedhull.disc.scan import graham_hull
 
 RADIUS = 0.95
 _AGAINST_QHULL = {10**6: Bar("≥", 12), 10**7: Bar("≥", 15)}

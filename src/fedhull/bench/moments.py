@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 
 from fedhull.bench.timing import Bar, Measurement, best_times, peak_memory_mb
-from fedhull.data.tree import make_tree
-from fedhull.disc.sampling import sample_uniform
-from fedhull.learn.features import HorocycleFeatures
-from fedhull.learn.moment_classifier import MomentClassifier
+from fedhull.data.generated import make_tree, sample_uniform
+from fedhull.learn.moment_classifier import HorocycleFeatures, MomentClassifier
 from fedhull.simulation.simulate import simulate
 
 RADIUS, CLASSES = 0.95, 10

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedhull.bench.timing import Bar
 from fedhull.bench.watching import ORDINARY, WITNESS, WatchingEngine
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.learn.sketch import slot_sketch
 from fedhull.study.draft import draft_study, with_names
 from fedhull.study.hulls.holdings import HullHoldings

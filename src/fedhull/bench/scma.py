@@ -8,9 +8,9 @@ import flint
 import numpy as np
 
 from fedhull.bench.timing import Bar, Measurement, best_times
-from fedhull.codes.bose_chowla import BoseChowlaCode
 from fedhull.codes.coding import choose_coding
 from fedhull.codes.field import Field, smallest_field
+from fedhull.codes.labels import BoseChowlaCode
 from fedhull.codes.power_sums import power_sums, recover
 
 FULL_SIZES = [1_000, 2_000, 4_000, 8_000, 10_000, 16_000]

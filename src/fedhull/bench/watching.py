@@ -8,9 +8,8 @@ from fedhull.bench.shards import Shard, shard_count
 from fedhull.bench.timing import peak_memory_mb
 from fedhull.protocol import degree, graph
 from fedhull.protocol import messages as m
-from fedhull.protocol.drive import Answers
+from fedhull.protocol.drive import Answers, MemoryEngine
 from fedhull.protocol.keys import verify
-from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.server import Step
 
 ORDINARY, WITNESS = "ordinary", "witness"

@@ -45,8 +45,7 @@ def align(
     Fitted to a model, points are not mirrored, and labels must be classes of the model. A few
     points of some classes are enough: --model-out is for all points of the same site.
     """
-    from fedhull.data.files import write_points
-    from fedhull.data.h5ad import open_h5ad, write_h5ad
+    from fedhull.data.files import open_h5ad, write_h5ad, write_points
 
     check_target(file, target)
     if to.suffix == ".json":
@@ -81,12 +80,11 @@ def _align_to_model(
     file: Path, to: Path, target: Path, label: str, model_out: Path | None, site: str
 ) -> "Alignment":
     """By the centres that the model carries, with what a few labels allow to be believed."""
-    from fedhull.data.files import load_file, write_points
-    from fedhull.data.h5ad import open_h5ad, write_h5ad
-    from fedhull.embed.annotated import record_alignment
+    from fedhull.data.files import load_file, open_h5ad, write_h5ad, write_points
+    from fedhull.embed.cells import record_alignment
     from fedhull.learn.aligned import AlignedClassifier
     from fedhull.learn.model import load_model, save_model
-    from fedhull.learn.newcomer import align_newcomer, study_model
+    from fedhull.learn.site_alignment import align_newcomer, study_model
 
     if model_out is not None and not model_out.parent.is_dir():
         raise InvalidInput(

@@ -69,7 +69,7 @@ def output_folder(path: Path) -> Path:
 
 def prepare_kernels(quiet: bool) -> None:
     """Compile the numerical kernels, with a spinner if that takes more than a second."""
-    from fedhull.disc.warm import compile_kernels
+    from fedhull.disc.hull import compile_kernels
 
     status = err.status("Compiling the numerical kernels (only the first time on this machine)")
     timer = threading.Timer(1.0, status.start)

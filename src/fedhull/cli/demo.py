@@ -32,7 +32,7 @@ def demo(
     json: JsonFlag = False,
 ) -> None:
     """Run a whole study, with hulls and with moments: four sites, one drops out."""
-    from fedhull.data.tree import make_tree
+    from fedhull.data.generated import make_tree
     from fedhull.learn.model import save_model
     from fedhull.report.page_file import page_to_json
 

@@ -76,8 +76,8 @@ def embed(
 ) -> None:
     """Place cells, or the nodes of a tree, in the Poincaré disc."""
     from fedhull.disc.points import check_curvature
+    from fedhull.embed.embedder import make_embedder
     from fedhull.embed.embedding import apply_embedding, fit_embedding
-    from fedhull.embed.methods import make_embedder
 
     check_target(file, target)
     check_curvature(curvature)
@@ -110,10 +110,9 @@ def _read(
     file: Path, target: Path, label: str | None, layer: str | None, use_rep: str | None
 ) -> "tuple[Cells, np.ndarray | None, Callable[[Embedding], None]]":
     """Cells, labels, and what writes the points to where they belong."""
-    from fedhull.data.files import write_points
-    from fedhull.data.h5ad import open_h5ad, write_h5ad
-    from fedhull.data.raw import load_cells
-    from fedhull.embed.annotated import annotate, cells_of, column_of
+    from fedhull.data.datasets import load_cells
+    from fedhull.data.files import open_h5ad, write_h5ad, write_points
+    from fedhull.embed.cells import annotate, cells_of, column_of
 
     if file.suffix != ".h5ad":
         if layer or use_rep:

@@ -12,8 +12,7 @@ from fedhull.errors import InvalidInput
 from fedhull.text import printable
 
 if TYPE_CHECKING:
-    from fedhull.learn.placing import Placed
-    from fedhull.learn.prediction import Prediction
+    from fedhull.learn.prediction import Placed, Prediction
 
 H5AD = ".h5ad"
 _ENDINGS = (H5AD, ".csv", ".parquet")
@@ -89,18 +88,17 @@ def _placed(
 ) -> "tuple[Placed, Any]":
     """The file's cells in the model's frame, as far as that is known, and, of an .h5ad, all that it
     holds."""
-    from fedhull.data.files import load_points, read_columns
-    from fedhull.data.h5ad import open_h5ad
-    from fedhull.embed.annotated import KEY, made_by
+    from fedhull.data.files import load_points, open_h5ad, read_columns
+    from fedhull.embed.cells import KEY, made_by
     from fedhull.embed.embedder import load_cell_embedder
-    from fedhull.learn.placing import Placed, encoder_for, place, placed_by
+    from fedhull.learn.prediction import Placed, encoder_for, place, placed_by
 
     placer = encoder_for(model, None if encoder is None else load_cell_embedder(encoder))
     if Path(data).suffix != H5AD:
         raw = encoder is not None or read_columns(data).width(label) != model.n_features_in_
         if placer is None or not raw:
             return Placed(load_points(data, label)), None
-        from fedhull.data.raw import load_cells  # slow to import, and few need it
+        from fedhull.data.datasets import load_cells  # slow to import, and few need it
 
         return placed_by(placer, load_cells(data, label)[0]), None
     adata = open_h5ad(data, backed=True)
@@ -113,9 +111,8 @@ def _placed(
 
 
 def _write(target: Path, placed: "Placed", found: "Prediction", adata: Any) -> None:
-    from fedhull.data.files import write_table
-    from fedhull.data.h5ad import numbered_cells, write_h5ad
-    from fedhull.embed.annotated import KEY
+    from fedhull.data.files import numbered_cells, write_h5ad, write_table
+    from fedhull.embed.cells import KEY
     from fedhull.learn.prediction import note_prediction
 
     if target.suffix != H5AD:

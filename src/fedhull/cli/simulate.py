@@ -183,8 +183,7 @@ def simulate(
 
 def _data(dataset: str, label: str, seed: int, without: list[str], frame: str | None) -> Any:
     """Points, or cells if they are not in the disc yet or are to be placed anew, and labels."""
-    from fedhull.data.datasets import load_dataset
-    from fedhull.data.raw import BUILT_IN, is_raw, load_raw
+    from fedhull.data.datasets import BUILT_IN, is_raw, load_dataset, load_raw
 
     raw = dataset in BUILT_IN or is_raw(dataset)
     if raw or frame is not None:

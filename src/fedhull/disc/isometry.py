@@ -1,9 +1,9 @@
-"""Isometries of the Poincaré ball: turned, mirrored, moved, undone, one after the other.
+"""Isometries of the Poincaré ball: apply, invert, compose.
 
 Every isometry is x ↦ p ⊕ Qx with a point p, to which the origin goes, and an orthogonal Q. Its
 Lorentz matrix has entries as large as 1/(1−k‖p‖²), whose rounding moves a point at the rim by far
-more than the rounding of the point itself; p and Q do not have that weakness, so they are what is
-kept, and `Isometry.matrix` gives the other form.
+more than the rounding of the point itself. So p and Q are stored; `Isometry.matrix` is the other
+form.
 """
 
 from dataclasses import dataclass
@@ -48,13 +48,11 @@ class Isometry:
         turn = as_vectors(self.turn, "turn")
         if shift.ndim != 1 or turn.shape != 2 * shift.shape:
             raise InvalidInput(
-                f"shift and turn must have shapes (d,) and (d, d), got {shift.shape} and "
-                f"{turn.shape}"
+                f"shift and turn must have shapes (d,) and (d, d), got {shift.shape}, {turn.shape}"
             )
         if np.abs(turn.T @ turn - np.eye(len(turn))).max() > _ORTHOGONAL:
             raise InvalidInput(
-                "turn must be an orthogonal matrix: its columns have length 1 and "
-                "are at right angles"
+                "turn must be an orthogonal matrix: columns of length 1 at right angles"
             )
         object.__setattr__(self, "shift", shift)
         object.__setattr__(self, "turn", turn)
@@ -62,7 +60,7 @@ class Isometry:
 
     @property
     def reflects(self) -> bool:
-        """Whether left and right are swapped."""
+        """True if left and right are swapped."""
         return bool(np.linalg.det(self.turn) < 0.0)
 
     @property

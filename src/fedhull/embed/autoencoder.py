@@ -12,18 +12,18 @@ import numpy as np
 
 from fedhull.disc.points import check_curvature
 from fedhull.embed.cells import Cells, Preparation, as_cells
-from fedhull.embed.embedder import CellEmbedder
-from fedhull.embed.gene_sums import choose_genes
+from fedhull.embed.embedder import CellEmbedder, divisors, numbers, settings_as
+from fedhull.embed.features import choose_genes
 from fedhull.embed.network import (
     Observations,
     Scaling,
     Settings,
     Weights,
     encode,
+    epochs_for,
     initial_weights,
+    train,
 )
-from fedhull.embed.stored import divisors, numbers, settings_as
-from fedhull.embed.training import epochs_for, train
 from fedhull.errors import InvalidInput
 from fedhull.progress import Report, ignore
 
@@ -32,8 +32,7 @@ _MEAN, _SCALE = "feature_mean", "feature_scale"
 
 @dataclass(eq=False)
 class AutoencoderEmbedder(Settings, CellEmbedder):
-    """The autoencoder of some settings; after `fit` it has a preparation, a scaling and weights,
-    and `curvature` is the fitted one.
+    """The autoencoder of some settings; `fit` adds preparation, scaling, weights and `curvature`.
 
     >>> cells = Cells(np.arange(12).reshape(4, 3), ["a", "b", "c"])
     >>> AutoencoderEmbedder(steps=0).fit(cells).transform(cells).shape
@@ -72,7 +71,7 @@ class AutoencoderEmbedder(Settings, CellEmbedder):
         )
 
     def observe(self, cells: Cells, labels: np.ndarray | None = None) -> Observations:
-        """What `train` is to be shown of these cells."""
+        """These cells as `train` takes them."""
         self._check_fitted()
         counts = totals = None
         if self._likelihood() == "negative-binomial":
@@ -91,34 +90,34 @@ class AutoencoderEmbedder(Settings, CellEmbedder):
         """Settings, genes and classes; the weights of encoder and decoder, and the scaling."""
         self._check_fitted()
         settings = {setting.name: getattr(self, setting.name) for setting in fields(Settings)}
-        made = {
+        fitted = {
             "genes": self.preparation.genes,
             "prepared_counts": self.preparation.counts,
             "classes": self.classes,
         }
         scaling = {_MEAN: self.scaling.mean, _SCALE: self.scaling.scale}
-        return settings | made, self.weights | scaling
+        return settings | fitted, self.weights | scaling
 
     @classmethod
     def from_state(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         """The embedder of a state, ready to place cells."""
         rest = dict(settings)
-        made = {"genes": rest.pop("genes"), "counts": rest.pop("prepared_counts")}
-        preparation = settings_as(Preparation, made)
+        prepared = {"genes": rest.pop("genes"), "counts": rest.pop("prepared_counts")}
+        preparation = settings_as(Preparation, prepared)
         classes = settings_as(list[str], rest.pop("classes"))
-        kept = settings_as(Settings, rest)
+        own = settings_as(Settings, rest)
         genes = len(preparation.genes)
         scaling = Scaling(numbers(arrays, _MEAN, genes), divisors(arrays, _SCALE, genes))
         weights = {key: array for key, array in arrays.items() if key not in (_MEAN, _SCALE)}
         for key, array in weights.items():
             numbers(weights, key, *array.shape)
         # before weights of these sizes are made, to be replaced by those of the file
-        numbers(weights, "encoder_hidden", genes, kept.hidden)
+        numbers(weights, "encoder_hidden", genes, own.hidden)
         if classes:
             numbers(weights, "label_bias", len(classes))
-        if kept.learn_curvature:
+        if own.learn_curvature:
             check_curvature(float(np.exp(np.clip(numbers(weights, "log_curvature"), -500, 500))))
-        return cls(**vars(kept))._begin(preparation, scaling, classes)._take(weights)
+        return cls(**vars(own))._begin(preparation, scaling, classes)._take(weights)
 
     def _begin(self, preparation: Preparation, scaling: Scaling, classes: list[str]) -> Self:
         self.preparation, self.scaling, self.classes = preparation, scaling, classes

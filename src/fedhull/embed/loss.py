@@ -1,4 +1,4 @@
-"""What the autoencoder minimises, and one step of Adam on it, in JAX.
+"""The autoencoder's loss, and one step of Adam on it, in JAX.
 
 The loss of a cell is −log p(cell | z) + β·(log q(z | cell) − log p(z)) with one sample z of the
 wrapped normal q that the encoder gives; the prior p is the wrapped normal with σ = 1 at the origin
@@ -16,20 +16,82 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from fedhull.embed.network import FARTHEST
-from fedhull.embed.wrapped_normal import (
-    boost,
-    lay_out,
-    length,
-    log_density_of_vector,
-    take_back,
-)
 
-Parameters = dict[str, Array]
+_TINY = 1e-12  # under the root, so that lengths have a gradient at zero
 _LOG_SIGMA = (-7.0, 2.0)
 _LOG_DISPERSION = (-6.0, 6.0)
 _LARGEST_GRADIENT = 100.0
-
 ADAM = optax.chain(optax.clip_by_global_norm(_LARGEST_GRADIENT), optax.scale_by_adam())
+
+
+def length(v: ArrayLike) -> Array:
+    """‖v‖, shape (..., 1), with a finite gradient everywhere.
+
+    >>> print(length(jnp.array([3.0, 4.0])))
+    [5.]
+    """
+    return jnp.sqrt(jnp.sum(jnp.square(v), axis=-1, keepdims=True) + _TINY)
+
+
+def lay_out(v: Array, k: ArrayLike = 1.0) -> Array:
+    """The point that the tangent vector v at the origin leads to: sinh(√k‖v‖)·v/‖v‖.
+
+    >>> print(lay_out(jnp.array([jnp.log(2.0), 0.0])).round(4))
+    [0.75 0.  ]
+    """
+    r = length(v)
+    return jnp.sinh(jnp.sqrt(k) * r) * v / r
+
+
+def take_back(x: Array, k: ArrayLike = 1.0) -> Array:
+    """The tangent vector at the origin that leads to x, the inverse of `lay_out`.
+
+    >>> print(take_back(lay_out(jnp.array([0.5, -2.0]))).round(3))
+    [ 0.5 -2. ]
+    """
+    r = length(x)
+    return jnp.arcsinh(r) / jnp.sqrt(k) * x / r
+
+
+def boost(x: Array, m: Array, k: ArrayLike = 1.0) -> Array:
+    """x moved as the origin is moved along its tangent vector m, with e = m/‖m‖, ρ = √k‖m‖:
+
+        x + ((cosh ρ − 1)·⟨x,e⟩ + sinh ρ·X₀)·e.
+
+    >>> there = boost(jnp.array([0.3, 0.4]), jnp.array([1.0, 2.0]))
+    >>> print(boost(there, -jnp.array([1.0, 2.0])).round(3))
+    [0.3 0.4]
+    """
+    e, rho = m / length(m), jnp.sqrt(k) * length(m)
+    along = jnp.sum(x * e, axis=-1, keepdims=True)
+    time = jnp.sqrt(1.0 + jnp.sum(jnp.square(x), axis=-1, keepdims=True))
+    return x + ((jnp.cosh(rho) - 1.0) * along + jnp.sinh(rho) * time) * e
+
+
+def log_density_of_vector(v: Array, log_sigma: ArrayLike, k: ArrayLike = 1.0) -> Array:
+    """log density, by hyperbolic volume, of the point that the normal vector v leads to; (...).
+
+    A normal density, less the growth of volume with distance r = ‖v‖ (Nagano et al., eq. 12):
+
+        Σᵢ log N(vᵢ; 0, σᵢ²)  −  (d−1)·log( sinh(√k·r) / (√k·r) ).
+
+    >>> print(log_density_of_vector(jnp.array([1.0, 0.0]), 0.0).round(3))
+    -2.499
+    """
+    d = v.shape[-1]
+    log_sigma = jnp.broadcast_to(jnp.asarray(log_sigma), v.shape)
+    normal = -0.5 * jnp.square(v * jnp.exp(-log_sigma)) - log_sigma - 0.5 * jnp.log(2.0 * jnp.pi)
+    return jnp.sum(normal, axis=-1) - (d - 1) * _log_sinhc(jnp.sqrt(k) * length(v))[..., 0]
+
+
+def _log_sinhc(r: Array) -> Array:
+    """log(sinh r / r) without overflow; a series where the closed form would cancel."""
+    far = jnp.maximum(r, 0.1)
+    closed = far + jnp.log1p(-jnp.exp(-2.0 * far)) - jnp.log(2.0 * far)
+    return jnp.where(r < 0.1, jnp.square(r) / 6.0 - jnp.square(jnp.square(r)) / 180.0, closed)
+
+
+Parameters = dict[str, Array]
 
 
 class Batch(NamedTuple):
@@ -43,7 +105,7 @@ class Batch(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What changes from step to step or from study to study: numbers, none of them compiled in."""
+    """Numbers that change from step to step or from study to study; none is compiled in."""
 
     rate: ArrayLike
     kl_weight: ArrayLike
@@ -88,8 +150,7 @@ def encode(weights: Parameters, features: ArrayLike, k: ArrayLike = 1.0) -> tupl
 
 
 def log_likelihood(weights: Parameters, z: Array, batch: Batch) -> Array:
-    """log p(cell | z), summed over genes, (n,); z is given by its log map at the origin, in units
-    of the space's own length 1/√k."""
+    """log p(cell | z), (n,), up to a constant; z is its log map at the origin, times √k."""
     hidden = jax.nn.relu(z @ weights["decoder_hidden"] + weights["decoder_hidden_bias"])
     output = hidden @ weights["decoder_output"] + weights["decoder_output_bias"]
     if batch.totals is None:
@@ -119,8 +180,7 @@ def negative_binomial(x: ArrayLike, totals: ArrayLike, logits: Array, log_theta:
 
 
 def _log_gamma(z: Array) -> Array:
-    """log Γ(z), by Stirling's series at z+3; twice as fast as the exact function, whose gradient
-    needs the digamma function."""
+    """log Γ(z), by Stirling's series at z+3; its gradient needs no digamma function."""
     far = z + 3.0
     series = (far - 0.5) * jnp.log(far) - far + 0.5 * jnp.log(2.0 * jnp.pi)
     series = series + 1.0 / (12.0 * far) - 1.0 / (360.0 * far**3)

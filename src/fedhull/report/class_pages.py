@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fedhull.learn.judged import Judged
+from fedhull.learn.content import Judged
 from fedhull.report.class_content import (
     AlignedRound,
     ClassRow,

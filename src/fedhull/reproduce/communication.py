@@ -4,7 +4,7 @@ points, beside the paper's O(K L max{h log L, log B}) bits."""
 import math
 from typing import Any
 
-from fedhull.data.synthetic import make_two_class
+from fedhull.data.generated import make_two_class
 from fedhull.progress import Report
 from fedhull.report.disc_plot import new_figure
 from fedhull.report.palette import PALETTE

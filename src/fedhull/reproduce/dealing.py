@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedhull.data.datasets import load_dataset
-from fedhull.data.partition import partition
-from fedhull.data.raw import load_raw
-from fedhull.data.tree import make_tree
+from fedhull.data.datasets import load_dataset, load_raw
+from fedhull.data.generated import make_tree
 from fedhull.embed.cells import Cells
 from fedhull.embed.neighbours import NeighbourEmbedder
 from fedhull.errors import InvalidInput, MissingExtra
 from fedhull.simulation.experiment import Experiment
+from fedhull.simulation.sites import partition
 
 BY_DONOR = "donors"
 DONORS = 20

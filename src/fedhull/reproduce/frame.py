@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from fedhull.data.partition import partition
-from fedhull.data.raw import load_raw
+from fedhull.data.datasets import load_raw
 from fedhull.embed.cells import Cells
-from fedhull.embed.correction import FEWEST_TO_CORRECT, NO_CORRECTION, Correction
+from fedhull.embed.features import FEWEST_TO_CORRECT, NO_CORRECTION, Correction
 from fedhull.errors import InvalidInput
 from fedhull.progress import Report
 from fedhull.reproduce.dealing import Split
@@ -17,6 +16,7 @@ from fedhull.reproduce.finding import Finding, Table, counted, score
 from fedhull.simulation.experiment import FRAMES, Experiment
 from fedhull.simulation.result import summarize
 from fedhull.simulation.simulate import simulate
+from fedhull.simulation.sites import partition
 from fedhull.study.federated import rehearse_neighbours
 
 EPSILON = 0.01

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from fedhull.data.partition import partition
 from fedhull.disc.hull import minimal_hull
 from fedhull.disc.maps import exp_map
-from fedhull.learn.grouping import group_hulls, share_matched
+from fedhull.learn.grouping import match_hulls, share_matched
 from fedhull.progress import Report
 from fedhull.reproduce.finding import Finding, Table, counted
+from fedhull.simulation.sites import partition
 
 SPREADS = [0.3, 0.6, 1.0]
 FULL_STUDIES, QUICK_STUDIES = 200, 20
@@ -62,7 +62,7 @@ def measure_grouping(
             n_classes = len(set(truth))
             for method, found in shares.items():
                 if method != "kernighan-lin" or n_classes == 2:
-                    groups = group_hulls(hulls, owners, n_classes, method)
+                    groups = match_hulls(hulls, owners, n_classes, method).groups
                     found.append(share_matched(groups, truth))
             advance(1)
         rows.append(

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from fedhull.disc.epsilon_hull import hull_complexity
-from fedhull.disc.hull import minimal_hull
+from fedhull.data.generated import as_generator, sample_uniform
+from fedhull.disc.hull import hull_complexity, minimal_hull
 from fedhull.disc.quantize import Quantizer
-from fedhull.disc.sampling import as_generator, sample_uniform
 
 RADIUS = 0.95
 FULL_SIZES = [1_000, 3_162, 10_000, 31_623, 100_000, 316_228, 1_000_000, 3_162_278, 10_000_000]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fedhull.data.datasets import load_dataset
-from fedhull.learn.classifiers import make_classifier
+from fedhull.learn.model import make_classifier
 from fedhull.progress import Report
 from fedhull.report.disc_plot import new_figure
 from fedhull.report.palette import PALETTE

@@ -6,7 +6,7 @@ embedder from all cells but the test cells, without their labels.
 
 import numpy as np
 
-from fedhull.data.raw import lung as raw_lung
+from fedhull.data.datasets import lung as raw_lung
 from fedhull.progress import Report
 from fedhull.reproduce.accuracy import DataSet, compare
 from fedhull.reproduce.finding import Finding, counted

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedhull.learn.extent import Extent
-from fedhull.learn.moments import BITS, Moments
+from fedhull.learn.moments import BITS, Extent, Moments
 from fedhull.reproduce.released import (
     SITES,
     Opened,

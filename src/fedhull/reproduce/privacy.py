@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from fedhull.data.datasets import load_dataset
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.errors import InvalidInput
 from fedhull.progress import Report
 from fedhull.reproduce.dealing import USUAL, deal

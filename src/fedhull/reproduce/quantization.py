@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedhull.data.datasets import load_dataset
-from fedhull.disc.epsilon_hull import epsilon_hull
-from fedhull.disc.hull import minimal_hull
+from fedhull.disc.hull import epsilon_hull, minimal_hull
 from fedhull.disc.maps import pairwise_distance
 from fedhull.disc.quantize import Quantizer
 from fedhull.progress import Report

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fedhull.data.synthetic import make_two_class
+from fedhull.data.generated import make_two_class
 from fedhull.progress import Report
 from fedhull.report.disc_plot import new_figure
 from fedhull.report.palette import PALETTE

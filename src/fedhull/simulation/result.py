@@ -1,4 +1,4 @@
-"""What came of a simulation: scores with intervals, what left, and the report page."""
+"""The result of a simulation: scores with intervals, leakage, and the report page."""
 
 import platform
 from collections.abc import Sequence
@@ -68,9 +68,8 @@ class Simulation:
 
     @property
     def leakage(self) -> dict[str, Any]:
-        """How many points left of how many and how many classes were withheld, on average; of all
-        trials the largest hull, the fewest cells behind anything that left, and the most cells
-        whose own position left."""
+        """Points sent and held and classes withheld, on average; over all trials the largest hull,
+        the fewest cells behind anything that left, and the most cells whose own position left."""
         sent = float(np.mean([t.points_sent for t in self.trials]))
         total = float(np.mean([t.points_total for t in self.trials]))
         return {
@@ -86,9 +85,9 @@ class Simulation:
 
     @property
     def privacy(self) -> dict[str, Any] | None:
-        """What is promised about single cells, and the ε of the noise that was added: `spent` if
-        nobody tells the coordinator about his, `spent_against_sites` if as many sites as may work
-        together with it do, and no more than must have stayed."""
+        """The promise about single cells, and the ε of the noise that was added: `spent` if no site
+        tells the coordinator about its own, `spent_against_sites` if the largest tolerated
+        coalition does, with as few survivors as possible."""
         noise, promise = noise_of(self.study), self.study.privacy
         if noise is None or promise is None:
             return None
@@ -102,7 +101,7 @@ class Simulation:
         }
 
     def page(self, title: str = "A simulated study") -> AnySimulationPage:
-        """What the report page shows: the first trial, and the scores of all."""
+        """The report page: the first trial, and the scores of all."""
         # pages of moments need scikit-learn, which takes longer to import than all the rest
         from fedhull.report.simulation_pages import Simulated, simulation_page
 

@@ -9,23 +9,17 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedhull.data.partition import names_of_owners
-from fedhull.data.partition import partition as deal_out
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
-from fedhull.learn.placing import is_annotated
+from fedhull.learn.prediction import is_annotated
 from fedhull.progress import Progress, Report, ignore
 from fedhull.simulation.experiment import Experiment
 from fedhull.simulation.frame import GivenPoints, read_annotated, source_of
 from fedhull.simulation.result import Simulation
+from fedhull.simulation.sites import names_of_owners
+from fedhull.simulation.sites import partition as deal_out
 from fedhull.simulation.trial import run_trial
-from fedhull.study.draft import (
-    SETTINGS,
-    check_setting,
-    default_of,
-    draft_study,
-    with_names,
-)
+from fedhull.study.draft import SETTINGS, check_setting, default_of, draft_study, with_names
 from fedhull.study.study import Study
 
 # With these, a study sends what the paper's does.
@@ -55,7 +49,7 @@ def simulate(
 
     clients : how many sites the training points are dealt out to.
     epsilon, radius, curvature : the bins; without a radius, the smallest that holds all points.
-    summary : "hulls", or "moments" of so many `features`; what sites send of their classes.
+    summary : "hulls", or "moments" of at most `features` features; what sites send of classes.
     method : "lorentz", "poincare-svm", "euclidean-svm", or a classifier.
     grouping : "matching", "kernighan-lin", "spectral", or a function.
     guard : what sites leave out and put together: "none", or "edit", "trim:F" and "group:K" joined
@@ -66,7 +60,7 @@ def simulate(
     partition : "iid", "dirichlet:A", or an array (n,) that says whose each point is; of an AnnData
         object also "column:NAME", a column of ``obs`` that says so.
     switch_labels : every site, or a share of them, numbers its classes in an order of its own.
-    align : so many times sites align themselves to the centres of all classes; −1 is twice with
+    align : how often sites align themselves to the centres of all classes; −1 is twice with
         moments and never with hulls.
     site_shift : every site's cells, also for testing, are moved by an isometry of its own, of this
         length; those for testing are moved back by what their site has learned.
@@ -150,8 +144,7 @@ def simulate(
 
 
 def _with_holdout(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings, with a ballot unless they are the paper's, and points held out for it: the test
-    points of a simulation are for nothing else."""
+    """The settings, with a ballot and held-out points for it, unless they are the paper's."""
     plain = all(settings.get(name) == value for name, value in _PAPER.items())
     if settings.get("ballot") is None:
         settings["ballot"] = not plain
@@ -161,8 +154,7 @@ def _with_holdout(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _radius(largest: float, curvature: float, site_shift: float) -> float:
-    """The smallest radius that holds all points, of which none is farther out than `largest`,
-    wherever sites are moved to."""
+    """The smallest radius that holds points up to radius `largest`, wherever sites are moved to."""
     rim = np.nextafter(1.0, 0.0)
     share = min(np.sqrt(curvature) * largest * (1 + 1e-12), rim)
     if site_shift > 0.0:
@@ -171,8 +163,7 @@ def _radius(largest: float, curvature: float, site_shift: float) -> float:
 
 
 def _with_room_for(study: Study, dropped: int) -> Study:
-    """The study with a threshold that so many may drop out below, if any threshold allows it: with
-    three sites the default allows none."""
+    """The study with a threshold that allows for this many dropouts, if any can."""
     n = len(study.clients)
     if not n // 2 < n - dropped < study.threshold:
         return study
@@ -181,7 +172,7 @@ def _with_room_for(study: Study, dropped: int) -> Study:
 
 
 def _signature() -> inspect.Signature:
-    """What `help(simulate)` shows: every setting with its default, from where it is defined."""
+    """The signature for `help(simulate)`: every setting with its default."""
     shown = dict(inspect.signature(simulate).parameters)
     shown.pop("settings")
     defaults = {name: default_of(name) for name in SETTINGS if name not in shown}
@@ -195,7 +186,7 @@ simulate.__signature__ = _signature()  # type: ignore[attr-defined]
 
 
 def _stages(experiment: Experiment, report: Report) -> Callable[[int, str], None]:
-    """What trials report their stages to: "trial 2: protocol", and how many stages there are."""
+    """The reporter of trials' stages: "trial 2: protocol", and how many stages there are."""
     of_trial = 3 + bool(experiment.scored) + (experiment.frame is not None)
     total, done = experiment.trials * of_trial + experiment.tradeoff, 0
 
@@ -210,7 +201,7 @@ def _stages(experiment: Experiment, report: Report) -> Callable[[int, str], None
 def _as_partition(
     how: str | ArrayLike, clients: int
 ) -> tuple[str, np.ndarray | None, Sequence[str]]:
-    """How points are dealt out, or which of the named owners has each."""
+    """The kind of partition, or the owner of each point among named ones."""
     if isinstance(how, str):
         return how, None, ()
     owners, column = np.unique(np.asarray(how), return_inverse=True)

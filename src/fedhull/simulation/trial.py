@@ -15,10 +15,9 @@ from fedhull.report.hull_content import Tradeoff
 from fedhull.report.testing import calibration_error, count_tests
 from fedhull.simulation.baselines import alone, on_corners, on_pooled, score
 from fedhull.simulation.experiment import Experiment
-from fedhull.simulation.federation import Dealt, Federation, federate, for_summary
+from fedhull.simulation.federation import Dealt, Federation, federate, for_summary, sweep
 from fedhull.simulation.frame import GivenPoints, RawPoints
-from fedhull.simulation.shift import Shifts, Tests, owners_of_tests
-from fedhull.simulation.tradeoff import sweep
+from fedhull.simulation.sites import Shifts, Tests, owners_of_tests
 from fedhull.study.draft import site_name
 from fedhull.study.rehearsal import Rehearsal
 from fedhull.study.study import Study
@@ -32,8 +31,7 @@ _OF_SUMMARY = {HULLS: {"FL-hulls", "FLP", "FLE"}, MOMENTS: {"FL-moments"}}
 
 @dataclass(repr=False)
 class Trial:
-    """What came of one trial; `test` are the rows that were kept for testing, `names` what the
-    server's numbered classes were found to be."""
+    """The result of one trial; `test` are rows for testing, `names` those of classes."""
 
     accuracy: dict[str, float]
     points_sent: int
@@ -60,7 +58,7 @@ class Trial:
         return f"Trial(accuracy {self.accuracy['FL']:.1f} %, {len(self.survivors)} sites)"
 
     def leakage_at(self, epsilon: float) -> Tradeoff:
-        """What left and what it was good for, with the study's own bins."""
+        """Leakage and accuracy with the study's own bins."""
         return Tradeoff(
             epsilon=epsilon,
             accuracy=self.accuracy["FL"],
@@ -132,8 +130,8 @@ def run_trial(
         trial.model.encoder_, trial.model.encoder_file_ = encoder.hash, encoder.to_bytes()
     if wanted := experiment.scored:
         with stage("baselines"):
-            found = _baselines(study, dealt, federation, tests, wanted)
-            trial.accuracy |= {name: found[name] for name in wanted if name in found}
+            scores = _baselines(study, dealt, federation, tests, wanted)
+            trial.accuracy |= {name: scores[name] for name in wanted if name in scores}
     if experiment.tradeoff and number == 0 and study.has_bins:
         with stage("trade-off"):
             others = sweep(federation, dealt, lambda model: score(model, tests.measured, tests.y))
@@ -164,7 +162,7 @@ def _deal_out(
 def _measured(
     federation: Federation, tests: Tests, test: np.ndarray, seconds: dict[str, float]
 ) -> Trial:
-    """What a simulation reports of a federation, apart from comparisons."""
+    """The measures of a federation, apart from comparisons."""
     test_x, test_y = tests.moved_back(federation.session.sites), tests.y
     outcome, model, in_sum = federation.outcome, federation.model, federation.in_sum
     hulls = [hull for held in in_sum for hull in getattr(held, "hulls", [])]
@@ -199,11 +197,7 @@ def _judged_by(federation: Federation) -> list[int]:
 
 
 def _baselines(
-    study: Study,
-    dealt: Dealt,
-    federation: Federation,
-    tests: Tests,
-    wanted: Collection[str],
+    study: Study, dealt: Dealt, federation: Federation, tests: Tests, wanted: Collection[str]
 ) -> dict[str, float]:
     """Both summaries, the same method on pooled data and at sites alone, and the paper's."""
     test_x, test_y = tests.measured, tests.y
@@ -230,8 +224,7 @@ def _baselines(
 def _class_orders(
     y: np.ndarray, owner: np.ndarray, sites: int, switch: float, rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """In which order each site numbers its classes; the share `switch` of them in one of its
-    own."""
+    """Each site's order of classes; the share `switch` of sites have one of their own."""
     orders = []
     for i in range(sites):
         mine = owner == i

@@ -9,9 +9,8 @@ from zipfile import BadZipFile
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from fedhull.data.h5ad import open_h5ad
-from fedhull.embed.annotated import cells_of
-from fedhull.embed.cells import Cells
+from fedhull.data.files import open_h5ad
+from fedhull.embed.cells import Cells, cells_of
 from fedhull.errors import InvalidInput
 from fedhull.study.task import Source
 
@@ -62,7 +61,7 @@ class TrainingCells:
 
 def load_cells_of_site(source: Source) -> Cells:
     """The cells of a file."""
-    from fedhull.data.raw import load_cells  # slow to import, and studies of hulls do without
+    from fedhull.data.datasets import load_cells  # slow to import, and studies of hulls do without
 
     data, layer = source.data, source.layer
     if Path(data).suffix == ".h5ad":

@@ -13,9 +13,8 @@ from fedhull.progress import Report, ignore
 from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.drive import PROPOSE, PUBLISH, Engine, Metered, drive
 from fedhull.protocol.keys import Identity
-from fedhull.protocol.layout import Layout
 from fedhull.protocol.server import ServerSession
-from fedhull.protocol.summation import Summation
+from fedhull.protocol.summation import Layout, Summation
 from fedhull.study.counts import COUNTS, Counts
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedhull.codes.field import Field
-from fedhull.protocol.layout import Layout
+from fedhull.protocol.summation import Layout
 
 # Two numbers, correct and all; a Mersenne prime, far wider than any number of points.
 COUNTS = Layout(((Field(2**61 - 1), 2),))

@@ -16,10 +16,8 @@ from fedhull.learn.moments import BITS
 from fedhull.learn.sketch import BITS as SKETCH_BITS
 from fedhull.learn.sketch import LENGTH as SKETCH_LENGTH
 from fedhull.learn.sketch import LONGEST as LONGEST_SKETCH
-from fedhull.learn.tally import UNIT, Tally
-from fedhull.learn.verdict import Doubts
-from fedhull.noise.accounting import cost_of, epsilon_of, variance_for
-from fedhull.noise.gaussian import discrete_gaussian
+from fedhull.learn.tally import UNIT, Doubts, Tally
+from fedhull.noise import cost_of, discrete_gaussian, epsilon_of, variance_for
 from fedhull.study.privacy import Privacy
 from fedhull.study.study import Study
 

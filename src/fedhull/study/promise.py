@@ -10,10 +10,10 @@ import msgspec
 
 from fedhull.codes.coding import pair_room
 from fedhull.codes.field import MOST_BITS
-from fedhull.codes.slots import SLOT_FIELD
+from fedhull.codes.power_sums import SLOT_FIELD
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
-from fedhull.learn.guard_parts import Edit, Group, Trim
+from fedhull.learn.guard import Edit, Group, Trim
 from fedhull.registry import name_of
 from fedhull.text import check_visible, shortened
 

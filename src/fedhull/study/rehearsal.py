@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 
 from fedhull.progress import Report, ignore
-from fedhull.protocol.drive import Engine
+from fedhull.protocol.drive import Engine, MemoryEngine
 from fedhull.protocol.keys import Identity
-from fedhull.protocol.memory import MemoryEngine
 from fedhull.study.coordinator import run_study
 from fedhull.study.kinds import AnyStudy, task_of
 from fedhull.study.task import Holdings

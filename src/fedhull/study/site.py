@@ -7,8 +7,7 @@ from fedhull.errors import BadMessage, OutOfTurn
 from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.client import ClientSession, ClientState
 from fedhull.protocol.keys import Identity, Randomness
-from fedhull.protocol.layout import Layout, Vector
-from fedhull.protocol.summation import Contribution
+from fedhull.protocol.summation import Contribution, Layout, Vector
 from fedhull.study.counts import COUNTS
 from fedhull.study.stamp import Stamp
 

@@ -12,9 +12,9 @@ import msgspec
 from fedhull.codes.coding import Coding, check_code_name, choose_coding
 from fedhull.disc.quantize import Quantizer
 from fedhull.errors import InvalidInput
-from fedhull.learn.classifiers import CLASSIFIERS
 from fedhull.learn.grouping import GROUPINGS
 from fedhull.learn.guard import Guard
+from fedhull.learn.model import CLASSIFIERS
 from fedhull.protocol.agreement import Agreement, Cohort, Part
 from fedhull.study.privacy import Privacy
 from fedhull.study.promise import check_disc, check_names, check_promise, check_texts

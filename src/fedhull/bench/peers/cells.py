@@ -7,15 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedhull.data.datasets import load_dataset
-from fedhull.data.partition import partition
-from fedhull.data.raw import load_raw
+from fedhull.data.datasets import load_dataset, load_raw
 from fedhull.disc.models import poincare_to_hyperboloid
 from fedhull.embed.cells import Cells
-from fedhull.embed.gene_sums import choose_genes
+from fedhull.embed.features import Products, choose_genes
 from fedhull.embed.neighbours import NeighbourEmbedder
-from fedhull.embed.projection import Products
 from fedhull.simulation.experiment import Experiment
+from fedhull.simulation.sites import partition
 from fedhull.study.federated import rehearse_neighbours
 from fedhull.study.study import Disclosure
 

@@ -16,7 +16,7 @@ from fedhull.bench.peers import celltypist_script
 from fedhull.bench.peers.cells import Deal
 from fedhull.bench.peers.measured import Measured, Method, Options, share_right
 from fedhull.bench.peers.ours import carried
-from fedhull.data.published import cache_folder
+from fedhull.data.datasets import cache_folder
 from fedhull.embed.cells import Cells
 from fedhull.errors import MissingExtra
 

@@ -13,16 +13,15 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from fedhull.codes.field import Field
-from fedhull.codes.signed import from_elements
+from fedhull.codes.field import Field, from_elements
 from fedhull.disc.points import as_ball_points
 from fedhull.errors import BadMessage, FedhullError, InvalidInput
-from fedhull.learn.landmarks import Landmarks
+from fedhull.learn.content import Landmarks
 from fedhull.learn.model import model_to_json, published_model
 from fedhull.learn.singling import on_islands, settled
 from fedhull.learn.tally import UNITS_PER_CELL, Tally, tally_size
 from fedhull.protocol.keys import digest
-from fedhull.protocol.layout import Layout, Vector
+from fedhull.protocol.summation import Layout, Vector
 from fedhull.study.classes.matching import Match
 from fedhull.study.classes.publication import sealed_entries
 from fedhull.study.coordinator import Proposal

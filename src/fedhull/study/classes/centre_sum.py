@@ -7,13 +7,11 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from fedhull.codes.field import Field
-from fedhull.codes.signed import from_elements, to_elements
+from fedhull.codes.field import Field, from_elements, to_elements
 from fedhull.errors import BadMessage, InvalidInput, UnknownLabelSum
 from fedhull.learn.centres import MOST_CELLS, Centres
 from fedhull.protocol.keys import Randomness, digest
-from fedhull.protocol.layout import Layout, Vector
-from fedhull.protocol.summation import Totals
+from fedhull.protocol.summation import Layout, Totals, Vector
 from fedhull.study.study import Study
 
 # Sums of fewer than 2²⁸ cells lie between −2⁶⁰ and 2⁶⁰ (learn/centres.py).

@@ -12,8 +12,8 @@ import numpy as np
 
 from fedhull.errors import InvalidInput
 from fedhull.learn.centres import Centres
-from fedhull.learn.landmarks import Landmarks
-from fedhull.learn.verdict import NO_DOUBTS, calibrated, decide, verdict
+from fedhull.learn.content import Landmarks
+from fedhull.learn.tally import NO_DOUBTS, calibrated, decide, verdict
 from fedhull.protocol.keys import digest
 from fedhull.protocol.summation import Summation
 from fedhull.registry import name_of

@@ -9,8 +9,7 @@ import msgspec
 
 from fedhull.errors import BadMessage
 from fedhull.protocol.keys import Randomness, digest
-from fedhull.protocol.layout import Layout, Vector
-from fedhull.protocol.summation import Totals
+from fedhull.protocol.summation import Layout, Totals, Vector
 from fedhull.study.classes.pseudonym import Pseudonym
 from fedhull.study.classes.slots import SlotSums, SlotTotal
 from fedhull.study.study import Study

@@ -11,9 +11,8 @@ import msgspec
 import numpy as np
 
 from fedhull.learn.centres import Centres
-from fedhull.learn.judged import Judged
+from fedhull.learn.content import Carried, Judged, Provenance
 from fedhull.learn.model import model_to_json
-from fedhull.learn.provenance import Carried, Provenance
 from fedhull.study.classes.matching import Match
 from fedhull.study.classes.publication import publish
 from fedhull.study.coordinator import Record

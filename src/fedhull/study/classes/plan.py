@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from fedhull.protocol.layout import Layout
-from fedhull.protocol.sizes import bytes_up
+from fedhull.protocol.drive import bytes_up
+from fedhull.protocol.summation import Layout
 from fedhull.study.classes.ballot import ballot_layout, most_candidates
 from fedhull.study.classes.centre_sum import CentreSummation
 from fedhull.study.classes.match_sum import MatchSummation

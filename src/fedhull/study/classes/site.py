@@ -14,8 +14,7 @@ from fedhull.learn.site_alignment import align_site
 from fedhull.learn.tally import Tally
 from fedhull.protocol.client import ClientState
 from fedhull.protocol.keys import Identity, Randomness, digest
-from fedhull.protocol.layout import Layout, Vector
-from fedhull.protocol.summation import Contribution
+from fedhull.protocol.summation import Contribution, Layout, Vector
 from fedhull.study.classes.ballot import Ballot, judge, read_ballot
 from fedhull.study.classes.centre_sum import CentreContribution, CentreNews, CentreSummation
 from fedhull.study.classes.holdings import ClassHoldings, moved

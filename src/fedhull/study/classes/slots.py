@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fedhull.codes.field import Field
-from fedhull.codes.slots import SlotCoding, signed, unsigned
+from fedhull.codes.power_sums import SlotCoding, signed, unsigned
 from fedhull.errors import InvalidInput, UnknownLabelSum
 from fedhull.study.classes.pseudonym import SLOT_WIDTH, Pseudonym, Told, checked_secret
 from fedhull.study.classes.told import length_told, understand

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedhull.protocol.keys import Randomness
-from fedhull.protocol.layout import Vector
-from fedhull.protocol.summation import Contribution, Summation, Totals
+from fedhull.protocol.summation import Contribution, Summation, Totals, Vector
 
 
 @dataclass(frozen=True)

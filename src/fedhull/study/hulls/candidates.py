@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fedhull.learn.classifiers import CLASSIFIERS, fit_to_corners
+from fedhull.learn.model import CLASSIFIERS, fit_to_corners
 from fedhull.registry import name_of
 from fedhull.study.classes.ballot import Candidate
 from fedhull.study.classes.matching import owners_of

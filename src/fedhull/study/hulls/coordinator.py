@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from fedhull.learn.centres import Centres
-from fedhull.learn.landmark_search import landmarks_of_corners
-from fedhull.learn.landmarks import Landmarks
+from fedhull.learn.content import Landmarks
+from fedhull.learn.places import landmarks_of_corners
 from fedhull.registry import name_of
 from fedhull.study.classes.ballot import Candidate
 from fedhull.study.classes.coordinator import ClassCoordinator, Labels

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fedhull.disc.epsilon_hull import epsilon_hull
+from fedhull.disc.hull import epsilon_hull
 from fedhull.disc.isometry import Isometry
 from fedhull.errors import InvalidInput
 from fedhull.learn.guard import Guarded

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedhull.disc.hull import minimal_hull
 from fedhull.errors import UnknownLabelSum
-from fedhull.learn.classifiers import fit_to_corners, make_classifier
+from fedhull.learn.model import fit_to_corners, make_classifier
 from fedhull.study.classes.matching import Match, match, owners_of
 from fedhull.study.hulls.sum import HullTotal
 from fedhull.study.study import Study

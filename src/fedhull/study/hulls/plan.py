@@ -2,7 +2,7 @@
 
 import msgspec
 
-from fedhull.protocol.sizes import bytes_up
+from fedhull.protocol.drive import bytes_up
 from fedhull.study.classes.plan import agreed_or, plan_answer, plan_early_sums
 from fedhull.study.hulls.candidates import others
 from fedhull.study.hulls.holdings import HullHoldings, class_table

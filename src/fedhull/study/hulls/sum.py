@@ -8,8 +8,7 @@ import msgspec
 
 from fedhull.errors import InvalidInput
 from fedhull.protocol.keys import Randomness, digest
-from fedhull.protocol.layout import Layout, Vector
-from fedhull.protocol.summation import Totals
+from fedhull.protocol.summation import Layout, Totals, Vector
 from fedhull.study.classes.pseudonym import Pseudonym
 from fedhull.study.classes.slots import SlotSums
 from fedhull.study.study import Study, announced_corners

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fedhull.learn.extent import Extent
+from fedhull.learn.moments import Extent
 
 _PENALTIES = (0.001, 0.3, 3.0)
 # So many times fewer features.

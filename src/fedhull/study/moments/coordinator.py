@@ -10,11 +10,10 @@ import numpy as np
 
 from fedhull.errors import InvalidInput
 from fedhull.learn.centres import Centres
-from fedhull.learn.extent import Extent
+from fedhull.learn.content import Landmarks, landmarks_of_centres
 from fedhull.learn.horocycles import SCALES, draw_horocycles
-from fedhull.learn.landmark_search import landmarks_of_features
-from fedhull.learn.landmarks import Landmarks, landmarks_of_centres
-from fedhull.learn.moments import BITS, Moments
+from fedhull.learn.moments import BITS, Extent, Moments
+from fedhull.learn.places import landmarks_of_features
 from fedhull.study.classes.ballot import Candidate
 from fedhull.study.classes.coordinator import ClassCoordinator, Labels, Matched
 from fedhull.study.classes.outcome import ClassOutcome

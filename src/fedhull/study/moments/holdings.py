@@ -11,9 +11,8 @@ import numpy as np
 from fedhull.disc.isometry import Isometry
 from fedhull.disc.points import as_ball_points
 from fedhull.errors import InvalidInput
-from fedhull.learn.extent import Extent
 from fedhull.learn.horocycles import SCALES, Horocycles, draw_horocycles
-from fedhull.learn.moments import Moments, moments_of_points
+from fedhull.learn.moments import Extent, Moments, moments_of_points
 from fedhull.study.classes.holdings import (
     ClassHoldings,
     ClassLine,

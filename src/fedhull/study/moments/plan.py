@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from fedhull.protocol.sizes import bytes_up
+from fedhull.protocol.drive import bytes_up
 from fedhull.study.classes.plan import agreed_or, plan_answer, plan_early_sums
 from fedhull.study.moments.candidates import others, others_in_noise
 from fedhull.study.moments.holdings import MomentHoldings, class_table, extent_of

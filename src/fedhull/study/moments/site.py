@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from fedhull.learn.extent import Extent
-from fedhull.learn.moments import Moments
+from fedhull.learn.moments import Extent, Moments
 from fedhull.protocol.summation import Totals
 from fedhull.study.classes.site import ClassSite
 from fedhull.study.classes.standing import LAST

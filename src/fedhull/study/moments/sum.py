@@ -6,14 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedhull.codes.field import Field
-from fedhull.codes.signed import from_elements, to_elements
+from fedhull.codes.field import Field, from_elements, to_elements
 from fedhull.errors import InvalidInput, UnknownLabelSum
-from fedhull.learn.extent import Extent
-from fedhull.learn.moments import MOST_CELLS, Moments
+from fedhull.learn.moments import MOST_CELLS, Extent, Moments
 from fedhull.protocol.keys import Randomness, digest
-from fedhull.protocol.layout import Layout, Vector
-from fedhull.protocol.summation import Totals
+from fedhull.protocol.summation import Layout, Totals, Vector
 from fedhull.study.moments.holdings import extent_of
 from fedhull.study.study import Study
 

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedhull.codes.slots import SlotCoding, signed, unsigned
+from fedhull.codes.power_sums import SlotCoding, signed, unsigned
 from fedhull.errors import UnknownLabelSum
 from fedhull.learn.moments import MOST_CELLS
 from fedhull.protocol.keys import Randomness, digest
-from fedhull.protocol.layout import Layout, Vector
-from fedhull.protocol.summation import Totals
+from fedhull.protocol.summation import Layout, Totals, Vector
 from fedhull.study.encoder_study import NeighbourStudy
 
 # Among so many names two anchors hardly ever draw the same.

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from fedhull.codes.field import Field
-from fedhull.codes.signed import from_elements, to_elements
+from fedhull.codes.field import Field, from_elements, to_elements
 from fedhull.embed.cells import MOST_SEEN
-from fedhull.embed.projection import Axes, Products, Standardisation
+from fedhull.embed.features import Axes, Products, Standardisation
 from fedhull.errors import BadMessage, InvalidInput, UnknownLabelSum
 from fedhull.learn.moments import MOST_CELLS
 from fedhull.protocol.keys import Randomness, digest
-from fedhull.protocol.layout import Layout, Vector
-from fedhull.protocol.summation import Totals
+from fedhull.protocol.summation import Layout, Totals, Vector
 from fedhull.study.encoder_study import NeighbourStudy
 
 AXIS_FIELD = Field(2**61 - 1)

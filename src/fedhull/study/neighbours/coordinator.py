@@ -4,8 +4,8 @@ out."""
 from dataclasses import dataclass
 from typing import Any
 
+from fedhull.embed.embedding import measure_quality
 from fedhull.embed.neighbours import NeighbourEmbedder
-from fedhull.embed.quality import measure_quality
 from fedhull.errors import InvalidInput
 from fedhull.protocol.keys import digest
 from fedhull.protocol.summation import Summation

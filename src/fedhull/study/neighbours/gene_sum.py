@@ -7,17 +7,13 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from fedhull.codes.field import Field
-from fedhull.codes.fractions import LARGEST, as_one, in_two
-from fedhull.codes.signed import from_elements, to_elements
+from fedhull.codes.field import LARGEST_IN_TWO, Field, as_one, from_elements, in_two, to_elements
 from fedhull.embed.cells import Preparation
-from fedhull.embed.gene_sums import GeneSums
-from fedhull.embed.projection import Standardisation
+from fedhull.embed.features import GeneSums, Standardisation
 from fedhull.errors import BadMessage, InvalidInput, UnknownLabelSum
 from fedhull.learn.moments import MOST_CELLS
 from fedhull.protocol.keys import Randomness, digest
-from fedhull.protocol.layout import Layout, Vector
-from fedhull.protocol.summation import Totals
+from fedhull.protocol.summation import Layout, Totals, Vector
 from fedhull.study.encoder_study import NeighbourStudy
 from fedhull.study.neighbours.genes import GeneList
 
@@ -103,7 +99,7 @@ def unpacked(numbers: np.ndarray, n_genes: int, sites: int) -> GeneSums:
     such sums."""
     cells, rows = int(numbers[0]), numbers[1:].reshape(_NUMBERS_OF_A_GENE, n_genes)
     (measure, express), values = rows[:2], rows[2:]
-    if (numbers < 0).any() or (express > cells).any() or (values[::2] > LARGEST).any():
+    if (numbers < 0).any() or (express > cells).any() or (values[::2] > LARGEST_IN_TWO).any():
         raise InvalidInput("numbers of cells and sums of counts have bounds")
     if (measure > sites).any() or express[measure == 0].any():
         raise InvalidInput("genes are measured at all sites at most, and where they are expressed")

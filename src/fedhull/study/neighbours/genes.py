@@ -91,7 +91,7 @@ def read_genes(path: str | Path) -> GeneList:
     """The list in a text file, or the genes of an .h5ad."""
     if Path(path).suffix != ".h5ad":
         return GeneList.from_bytes(read_bytes(path), str(path))
-    from fedhull.data.h5ad import open_h5ad  # slow to import
+    from fedhull.data.files import open_h5ad  # slow to import
 
     return GeneList(tuple(map(str, open_h5ad(path, backed=True).var_names)))
 

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from fedhull.embed.cells import Cells
-from fedhull.embed.correction import FEWEST_TO_CORRECT, NO_CORRECTION
-from fedhull.embed.graph import small_groups
+from fedhull.embed.features import FEWEST_TO_CORRECT, NO_CORRECTION
+from fedhull.embed.layout import small_groups
 from fedhull.errors import InvalidInput
 from fedhull.learn.moments import MOST_CELLS
 from fedhull.study.cells import TrainingCells

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from fedhull.protocol.layout import Layout
-from fedhull.protocol.sizes import bytes_up
+from fedhull.protocol.drive import bytes_up
+from fedhull.protocol.summation import Layout
 from fedhull.study.counts import COUNTS
 from fedhull.study.encoder_study import NeighbourStudy
 from fedhull.study.neighbours.anchor_sum import AnchorSummation, rounded_up

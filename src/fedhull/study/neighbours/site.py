@@ -6,11 +6,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fedhull.embed.correction import corrected
 from fedhull.embed.embedder import embedder_from_bytes
-from fedhull.embed.gene_sums import GeneSums
+from fedhull.embed.features import GeneSums, Products, corrected
 from fedhull.embed.neighbours import NeighbourEmbedder
-from fedhull.embed.projection import Products
 from fedhull.errors import BadMessage, InvalidInput
 from fedhull.protocol.client import ClientState
 from fedhull.protocol.keys import Identity, Randomness, digest

@@ -1,12 +1,17 @@
-"""Matching: hulls sorted into classes, knowing that a client's hulls are all of different ones."""
+"""Groupings of hulls into classes: `matching`, and the paper's cuts of the graph of hulls.
+
+`matching` knows that a site's hulls are all of different classes. The paper bisects the graph whose
+edges weigh one over the distance of hulls (Kernighan–Lin) for two classes, and clusters it with
+repelled siblings (spectral) for more (Sec. 5.6, App. H).
+"""
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
-from fedhull.disc.centroid import centroids
-from fedhull.disc.maps import pairwise_distance
+from fedhull.disc.maps import centroids, pairwise_distance
 from fedhull.errors import InvalidInput
 from fedhull.learn.grouping import Matched, Slots
 from fedhull.learn.slots import match_slots
@@ -14,6 +19,10 @@ from fedhull.learn.slots import match_slots
 _MOST_ROUNDS = 50
 # Studies with more hulls than this are settled from the hulls of fewer clients.
 _MANY_HULLS, _STARTS, _FEW_STARTS = 2_000, 20, 3
+# The paper's setting: two hulls of one client are tied by a hundredth of the weakest tie.
+_SIBLING_SHARE = 0.01
+# Hulls that meet count as this close.
+_TOUCHING = 1e-3
 
 
 def matching(
@@ -61,8 +70,7 @@ def matching(
 def _starts(
     middles: np.ndarray, families: list[np.ndarray], n_groups: int, curvature: float, seed: int
 ) -> np.ndarray:
-    """Centres (s, n_groups, d) to start from: those of a client's hulls and, until they are
-    enough, of others far from these (k-means++)."""
+    """Centres (s, n_groups, d) to start from: a client's hulls and far ones (k-means++)."""
     rng = np.random.default_rng(seed)
     by_size = sorted(families, key=len, reverse=True)
 
@@ -112,9 +120,104 @@ def _settled(
         groups[moving] = new
         number = new + n_groups * np.arange(len(moving))[:, None]
         # a group that got nothing stays where it is
-        taken, place = np.unique(number, return_inverse=True)
+        used, place = np.unique(number, return_inverse=True)
         repeated = np.tile(middles, (len(moving), 1))
-        centres[moving[taken // n_groups], taken % n_groups] = centroids(
+        centres[moving[used // n_groups], used % n_groups] = centroids(
             repeated, place.ravel(), curvature=curvature
         )
     return totals, groups
+
+
+def mean_distances(hulls: Sequence[np.ndarray], curvature: float = 1.0) -> np.ndarray:
+    """Average hyperbolic distance between the points of every two hulls (eq. 10), shape (n, n)."""
+    points = np.concatenate(list(hulls))
+    starts = np.cumsum([0] + [len(h) for h in hulls])
+    counts = np.diff(starts)
+    sums = np.empty((len(hulls), len(hulls)))
+    for i, (begin, end) in enumerate(pairwise(starts)):
+        rows = pairwise_distance(points[begin:end], points, curvature).sum(axis=0)
+        sums[i] = np.add.reduceat(rows, starts[:-1])
+    return sums / counts[:, None] / counts[None, :]
+
+
+def kernighan_lin(
+    hulls: Sequence[np.ndarray],
+    owners: np.ndarray,
+    n_groups: int,
+    *,
+    curvature: float = 1.0,
+    seed: int = 0,
+) -> np.ndarray:
+    """Two halves of the hulls with the least weight between them; groups (n,)."""
+    if n_groups != 2:
+        raise InvalidInput(
+            f"kernighan-lin grouping is for two classes, but this study has {n_groups}; "
+            f"use 'matching' or 'spectral'"
+        )
+    second = halved(_weights(mean_distances(hulls, curvature)), np.random.default_rng(seed))
+    return second.astype(int)
+
+
+def spectral(
+    hulls: Sequence[np.ndarray],
+    owners: np.ndarray,
+    n_groups: int,
+    *,
+    curvature: float = 1.0,
+    seed: int = 0,
+) -> np.ndarray:
+    """Spectral clustering; groups (n,)."""
+    # slow to import, and not needed where a grouping is only named
+    from sklearn.cluster import SpectralClustering
+
+    weights = _weights(mean_distances(hulls, curvature))
+    others = ~np.eye(len(weights), dtype=bool)
+    siblings = (owners[:, None] == owners[None, :]) & others
+    weights = np.where(siblings, _SIBLING_SHARE * weights[others].min(), weights)
+    clustering = SpectralClustering(
+        n_clusters=n_groups,
+        affinity="precomputed",
+        assign_labels="discretize",
+        n_init=100,
+        random_state=seed,
+    )
+    return clustering.fit_predict(weights)
+
+
+def halved(weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Mask (n,) of the second of two halves of a graph with weights (n, n) and little weight
+    between them (Kernighan and Lin 1970, in moves of one node).
+
+    From random halves, the best node of each moves to the other in turn until each has moved once;
+    moves up to the best halves on the way are kept, as long as there are better ones.
+
+    >>> weights = np.array([[0, 9, 1, 1], [9, 0, 1, 1], [1, 1, 0, 9], [1, 1, 9, 0]])
+    >>> second = halved(weights, np.random.default_rng(0))
+    >>> bool(second[0] == second[1] != second[2] == second[3])
+    True
+    """
+    n = len(weights)
+    second = rng.permutation(n) < n // 2
+    while True:
+        halves, free = second.copy(), np.ones(n, dtype=bool)
+        # how much more of a node's weight goes to the second half than to the first
+        pull = weights @ np.where(halves, 1.0, -1.0)
+        saved, most, best = 0.0, 1e-12 * weights.sum(), None
+        for move in range(n // 2 * 2):
+            back = move % 2 == 1
+            gain = np.where(free & (halves == back), -pull if back else pull, -np.inf)
+            node = int(gain.argmax())
+            saved += gain[node]
+            halves[node], free[node] = not back, False
+            pull += (-2.0 if back else 2.0) * weights[node]
+            if back and saved > most:
+                most, best = saved, halves.copy()
+        if best is None:
+            return second
+        second = best
+
+
+def _weights(distances: np.ndarray) -> np.ndarray:
+    weights = 1.0 / np.maximum(distances, _TOUCHING)
+    np.fill_diagonal(weights, 0.0)
+    return weights
