@@ -21,7 +21,6 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.model_selection import train_test_split
 
 from fedhull.data.datasets import load_dataset
-from fedhull.data.partition import partition
 from fedhull.disc.isometry import rotation, translation
 from fedhull.learn.centres import Centres, class_centres
 from fedhull.learn.grouping import share_matched
@@ -31,6 +30,7 @@ from fedhull.learn.places import class_place
 from fedhull.learn.site_alignment import align_site
 from fedhull.learn.sketch import class_sketch, slot_means
 from fedhull.learn.slots import match_slots
+from fedhull.simulation.sites import partition
 
 SITES, SHARES = 10, "dirichlet:0.5"
 SHIFTS = (0.0, 0.2, 0.5)

@@ -19,8 +19,8 @@ from sklearn.model_selection import train_test_split
 
 from fedhull import LorentzClassifier, Quantizer, epsilon_hull
 from fedhull.data.datasets import load_dataset
-from fedhull.data.partition import partition
 from fedhull.learn.guard import Guard
+from fedhull.simulation.sites import partition
 
 SPLITS = {"ten sites, Dirichlet(0.5)": (10, "dirichlet:0.5"), "three equal sites": (3, "iid")}
 GUARDS = [

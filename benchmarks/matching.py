@@ -14,11 +14,11 @@ from sklearn.model_selection import train_test_split
 
 import fedhull
 from fedhull.data.datasets import load_dataset
-from fedhull.data.partition import partition
-from fedhull.learn.grouping import group_hulls, share_matched
+from fedhull.learn.grouping import match_hulls, share_matched
 from fedhull.learn.guard import Guard
 from fedhull.learn.sketch import slot_means, slot_sketch
 from fedhull.learn.slots import match_slots
+from fedhull.simulation.sites import partition
 
 SITES = [
     (10, "dirichlet:0.5"), (10, "dirichlet:0.1"), (10, "dirichlet:5"),
@@ -51,7 +51,7 @@ def measure(x, y, sites, how, seed):
     told = match_slots(means, counts, owners, n_classes)
     found = match_slots(means, counts, owners)
     return (
-        share_matched(group_hulls(hulls, owners, n_classes), truth),
+        share_matched(match_hulls(hulls, owners, n_classes).groups, truth),
         share_matched(told.groups, truth),
         share_matched(found.groups, truth),
         found.n_classes - seen,

@@ -69,6 +69,8 @@ numpy.typing.ArrayLike = type("ArrayLike", (), {"__module__": "numpy.typing"})
 autosummary.WELL_KNOWN_ABBREVIATIONS += ("App.", "Def.", "Sec.", "eq.")
 
 PARAMETER = re.compile(r"(\w+(?:, \w+)*) : (.+)")
+# scikit-learn's names of fitted attributes, which reStructuredText would take for links
+LINK = re.compile(r"(?<![`\w])(\w+)_(?![`\w])")
 
 
 def write_commands(app):
@@ -76,10 +78,10 @@ def write_commands(app):
     page = HERE / "generated" / "commands.md"
     page.parent.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "typer", "fedhull.cli.app", "utils", "docs"]
-    told = subprocess.run(
+    printed = subprocess.run(
         [*command, "--name", "fedhull"], capture_output=True, text=True, check=True
     )
-    page.write_text(told.stdout)
+    page.write_text(printed.stdout)
 
 
 def restructure(app, what, name, thing, options, lines):
@@ -98,7 +100,8 @@ def restructure(app, what, name, thing, options, lines):
         elif block and PARAMETER.match(block[0]):
             for line in block:
                 found = PARAMETER.match(line)
-                result += [f"``{found[1]}``", f"    {found[2]}"] if found else [f"    {line}"]
+                text = LINK.sub(r"\1\\_", found[2] if found else line)
+                result += [f"``{found[1]}``", f"    {text}"] if found else [f"    {text}"]
         else:
             result += block
         result.append("")

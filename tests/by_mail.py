@@ -25,6 +25,7 @@ class MailStudy:
         self.kits, self.mail = folder / "kits", folder / "mail"
         task, self.data = self.prepare(folder, extra)
         self.post = Mail.of(self.mail, task)
+        self.n_steps = sum(map(len, self.post.steps))
         self.said = []
 
     def prepare(self, folder, extra):
@@ -74,7 +75,7 @@ class MailStudy:
     def until(self, step, names=None, number=1):
         """Go on until the requests of this step of sum `number` are there."""
         self.serve()
-        for _ in range(self.post.total):
+        for _ in range(self.n_steps):
             if self.request((names or self.names)[0], step, number).exists():
                 return
             for name in names or self.names:
@@ -83,7 +84,7 @@ class MailStudy:
         raise AssertionError("the study did not come so far")
 
     def finish(self, names=None):
-        for _ in range(self.post.total + 1):
+        for _ in range(self.n_steps + 1):
             for name in names or self.names:
                 self.answer(name)
             if self.serve():

@@ -10,10 +10,10 @@ import pytest
 
 from fedhull.cli.app import COMMANDS as OWN
 from fedhull.cli.app import main
-from fedhull_lab.commands import BENCH, REPRODUCE
+from fedhull_lab.commands import BENCH, DEMO, REPRODUCE
 
 # All that an installation has.
-COMMANDS = {**OWN, "bench": BENCH, "reproduce": REPRODUCE}
+COMMANDS = {**OWN, "bench": BENCH, "demo": DEMO, "reproduce": REPRODUCE}
 FEDHULL = str(Path(sys.executable).with_name("fedhull"))
 # Seconds until a participant that should have ended is an error, however busy the machine.
 PATIENCE = 1200

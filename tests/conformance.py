@@ -9,9 +9,9 @@ import json
 from fedhull.kits.consent import earlier_uploads, give
 from fedhull.kits.kit import Kit
 from fedhull.learn.model import model_to_json
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.drive import MemoryEngine
 from fedhull.protocol.server import ServerSession
-from fedhull.study.coordinator import run_study
+from fedhull.rounds.run import run_study
 from fedhull.study.task import Source
 
 OBSERVATIONS = "observations.json"

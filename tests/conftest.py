@@ -1,9 +1,14 @@
 import os
+import signal
 import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# In the background of a shell without job control Ctrl-C is ignored, also by what tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # There is a test worker for each core: more threads would only wait for each other. NumPy and Numba
 # read this when they are imported, which nothing has done yet.

@@ -14,7 +14,7 @@ import numpy as np
 from commands import FEDHULL, PATIENCE, fedhull
 from conformance import in_memory
 
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 
 TIMEOUT_VARIABLE = "FEDHULL_FLARE_TIMEOUT"
 

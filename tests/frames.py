@@ -5,7 +5,7 @@ from conformance import agree
 
 from fedhull.embed.cells import Cells
 from fedhull.kits.provision import make_kits
-from fedhull.study.neighbours.genes import GeneList
+from fedhull.study.gene_list import GeneList
 
 GENES = [f"gene-{i}" for i in range(60)]
 FEWER = "n_genes = 20\nn_components = 5"

@@ -13,7 +13,7 @@ from flwr.common.serde import (
 from flwr.serverapp import Grid
 from flwr.supercore.task_identity import TaskIdentity
 
-from fedhull.engines.flower.client_app import app
+from fedhull.engines.flower.apps import client as app
 
 RUN = 7
 

@@ -10,15 +10,14 @@ from parties import identity
 from fedhull.errors import BelowThreshold, DecodingError
 from fedhull.protocol import messages as m
 from fedhull.protocol.agreement import Cohort
-from fedhull.protocol.memory import MemoryEngine
-from fedhull.study.coordinator import Publication, run_study
+from fedhull.protocol.drive import MemoryEngine
+from fedhull.rounds.axes import AxisNews
+from fedhull.rounds.cells import hold
+from fedhull.rounds.genes import GeneNews
+from fedhull.rounds.run import Coordinator, run_study
 from fedhull.study.encoder_study import Neighbours, NeighbourStudy
+from fedhull.study.gene_list import GeneList
 from fedhull.study.kinds import task_of
-from fedhull.study.neighbours.axis_sum import AxisNews
-from fedhull.study.neighbours.coordinator import NeighbourCoordinator
-from fedhull.study.neighbours.gene_sum import GeneNews
-from fedhull.study.neighbours.genes import GeneList
-from fedhull.study.neighbours.holdings import hold
 from fedhull.study.study import Disclosure
 
 NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
@@ -51,23 +50,23 @@ def make_sites(study, parts, genes=LISTED):
     }
 
 
-class Curious(NeighbourCoordinator):
-    """A coordinator that keeps all that it has opened, and publishes, and stands by, whatever
-    `forge` makes of genes or axes."""
+class Curious(Coordinator):
+    """A coordinator that publishes, and stands by, whatever `forge` makes of genes or axes."""
 
     def __init__(self, study, genes=LISTED, forge=lambda news: news):
-        super().__init__(study, genes)
-        self.forge, self.opened = forge, []
+        super().__init__(study, task_of(study, genes.to_bytes()).rounds)
+        self.forge = forge
 
-    def take(self, opened, seconds):
-        self.opened.append(opened)
-        made = super().take(opened, seconds)
-        if len(self.opened) == 3:
-            return made
-        name = "_gene_news" if len(self.opened) == 1 else "_axis_news"
-        setattr(self, name, self.forge(getattr(self, name)))
-        self._published[-1] = getattr(self, name).to_bytes()
-        return Publication(self._published[-1])
+    def publish(self, news):
+        return super().publish(news if len(self.opened) == 3 else self.forge(news))
+
+    @property
+    def gene_news(self):
+        return self.known.news[0]
+
+    @property
+    def axis_news(self):
+        return self.known.news[1]
 
 
 class Lying(MemoryEngine):
@@ -120,6 +119,26 @@ def honest():
     return study, sites, *run(study, sites)
 
 
+def gene_sums(site):
+    """A site's part of the first sum."""
+    return site.rounds[0].own_sums(site.own)
+
+
+def products(site):
+    """A site's part of the second sum."""
+    return site.rounds[1].own_products(site.known, site.own)
+
+
+def anchors(site):
+    """A site's part of the third sum."""
+    return site.rounds[2].own_anchors(site.known, site.own)
+
+
+def groups_of_cells(site):
+    """A site's training cells along the axes, and the groups in which they leave."""
+    return site.rounds[2].groups_of_cells(site.known, site.own)
+
+
 def changed(news, **fields):
     return msgspec.structs.replace(news, **fields)
 
@@ -127,11 +146,11 @@ def changed(news, **fields):
 def other_gene(content):
     news = msgspec.msgpack.decode(content, type=GeneNews)
     unchosen = min(set(range(len(GENES))) - set(news.chosen))
-    return changed(news, chosen=[unchosen, *news.chosen[1:]]).to_bytes()
+    return msgspec.msgpack.encode(changed(news, chosen=[unchosen, *news.chosen[1:]]))
 
 
 def other_axis(content):
     news = msgspec.msgpack.decode(content, type=AxisNews)
     turned = np.frombuffer(news.components).reshape(-1, 20).copy()
     turned[0] *= -1
-    return changed(news, components=turned.tobytes()).to_bytes()
+    return msgspec.msgpack.encode(changed(news, components=turned.tobytes()))

@@ -1,9 +1,18 @@
 """Slow and independent answers to compare with: exact rationals, 50 digits, brute force."""
 
+from typing import Any
+
 import flint
 import mpmath
 import numpy as np
 from flint import fmpq
+
+from fedhull.disc.isometry import Isometry
+from fedhull.disc.link import separates, shortest_link
+from fedhull.disc.maps import distance, geodesic_midpoint, log_map
+from fedhull.disc.points import check_count, check_curvature
+from fedhull.learn import horocycles
+from fedhull.protocol.shares import PRIME, weighted, weights
 
 
 def exact(value: float) -> fmpq:
@@ -100,3 +109,43 @@ def reference_busemann(point: np.ndarray, direction: np.ndarray, curvature: floa
 
 def largest_prime_below(bound: int) -> int:
     return next(n for n in range(bound - 1, 1, -1) if flint.fmpz(n).is_prime())
+
+
+def restore(shares: dict[int, int], prime: int = PRIME) -> int:
+    """The secret behind t of Shamir's shares {holder: share}."""
+    return weighted(shares, weights(shares, prime=prime), prime)
+
+
+def hull_distance(first: np.ndarray, second: np.ndarray, k: float = 1.0) -> float:
+    """The distance between two hulls, given by their corners (n, d); 0 if they meet."""
+    a, b = shortest_link(first, second, k)
+    middle = geodesic_midpoint(a, b, k)
+    if not separates(middle, log_map(middle, b, k), first, second, k):
+        return 0.0
+    return float(distance(a, b, k))
+
+
+def busemann(points: Any, directions: Any, curvature: float = 1.0) -> np.ndarray:
+    """B_ω(x) = log((1−k‖x‖²) / ‖√k·x−ω‖²), shape (n, D), for points (n, d) and directions (D, d),
+    each of which stands for the point of the sphere to which it points."""
+    ways = np.asarray(directions, dtype=np.float64)
+    parts = horocycles._in_two_floats(points, ways, check_curvature(curvature))
+    values = np.empty((len(parts[0]), len(ways)))
+    x, x_rest, gap, *ways = parts
+    for i in range(len(x)):
+        horocycles._row(x[i], x_rest[i], gap[i], *ways, values[i])
+    return values
+
+
+def reflection(curvature: float = 1.0, dimension: int = 2) -> Isometry:
+    """The last coordinate with its sign turned round."""
+    signs = np.ones(check_count(dimension, "dimension"))
+    signs[-1] = -1.0
+    return Isometry(np.zeros(len(signs)), np.diag(signs), curvature)
+
+
+def uniform(field, n: int, more_bytes) -> np.ndarray:
+    """n uniform elements of a field, as masks draw them: zeros with a mask on them."""
+    vector = field.zeros(n)
+    field.mask_in_place(vector, more_bytes)
+    return vector

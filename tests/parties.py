@@ -8,11 +8,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from fedhull.learn.sketch import LENGTH
 from fedhull.protocol.client import ClientSession
-from fedhull.protocol.keys import Identity
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.drive import MemoryEngine
+from fedhull.protocol.keys import Identity, Randomness
 from fedhull.protocol.messages import decode_signed
 from fedhull.protocol.server import ServerSession
-from fedhull.study.hulls.sum import HullContribution, HullSummation
+from fedhull.rounds.holdings import ClassHoldings
+from fedhull.rounds.hulls import HullSums, PreparedHulls, check_hulls
+from fedhull.rounds.round import Own, RoundContribution, RoundSummation
 from fedhull.study.study import Geometry, Labels, Learning, Rules, Study
 
 
@@ -56,13 +58,21 @@ def make_client(study: Study, name: str, hulls, randomness=None) -> ClientSessio
     return ClientSession(study, name, identity(name), contribution(study, hulls), randomness)
 
 
-def contribution(study: Study, hulls) -> HullContribution:
+def summation(study: Study) -> RoundSummation:
+    return RoundSummation(HullSums(study))
+
+
+def contribution(study: Study, hulls, rows=None) -> RoundContribution:
     """Hulls of five cells each, of which nobody has to tell which class they are."""
-    return HullContribution(study, hulls, [[5] + [0] * LENGTH for _ in hulls])
+    rows = [[5] + [0] * LENGTH for _ in hulls] if rows is None else rows
+    checked = check_hulls(study, hulls)
+    prepared = PreparedHulls(hulls=checked, rows=rows, points_sent=sum(map(len, checked)))
+    held = ClassHoldings(classes=list(range(len(hulls))), prepared=prepared)
+    return RoundContribution(summation(study), Own(held, Randomness()))
 
 
 def make_server(study: Study, identity=None, session=None, invited=None) -> ServerSession:
-    return ServerSession(study, HullSummation(study), identity, session, invited)
+    return ServerSession(study, summation(study), identity, session, invited)
 
 
 def make_parties(n: int, seed: int = 0, vanish=None, **options):

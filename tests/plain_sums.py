@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fedhull.codes.field import Field
 from fedhull.protocol.keys import digest
-from fedhull.protocol.layout import Layout
+from fedhull.protocol.summation import Layout
 
 FIELD = Field(2**61 - 1)
 

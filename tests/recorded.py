@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 from parties import identity
 
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
+from fedhull.protocol.drive import MemoryEngine
 from fedhull.protocol.keys import Randomness
-from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.messages import published_content
-from fedhull.study.coordinator import PUBLICATION, run_study
+from fedhull.rounds.run import PUBLICATION, run_study
 from fedhull.study.kinds import study_from_toml, task_of
 from fedhull.study.task import Source
 

@@ -10,10 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from federations import PATIENCE, draft, make_data
+from commands import process
+from federations import PATIENCE, Federation, draft, make_data
+from federations import ended as ended_with
 
 FEDHULL = str(Path(sys.executable).with_name("fedhull"))
 RECIPES = Path(__file__).parent.parent / "docs" / "extending.md"
+# What the summary of the recipes discloses.
+LEAVES = "its number of cells and the sum of their positions"
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +119,74 @@ def test_an_engine_from_another_package(fedhull, tmp_path):
     assert result["survivors"] == names
     for site in sites:
         assert json.loads(ended(site))["study_hash"] == result["study_hash"]
+
+
+MEANS = '[learning]\nsummary = "means"'
+BY_FILES = """
+import sys
+from pathlib import Path
+from by_mail import MailStudy
+study = MailStudy(Path(sys.argv[1]), ["lab-a", "lab-b", "lab-c"], {extra!r})
+study.finish()
+"""
+
+
+@pytest.mark.slow
+def test_a_summary_from_another_package_in_a_simulation_a_plan_and_a_check(fedhull, tmp_path):
+    words = ["--dataset", "tree", "--clients", 3, "--epsilon", 0.1, "--switch-labels", "--json"]
+    result = json.loads(ended(fedhull("simulate", "--summary", "means", "--out", "run", *words)))
+    assert result["decoded_exactly"]
+    assert result["accuracy"]["FL"]["mean"] > 85.0
+    assert result["report"]["parameters"]["summary"] == "means"
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert LEAVES in page
+    names = ["lab-a", "lab-b", "lab-c"]
+    (tmp_path / "study.toml").write_text(draft(names, MEANS))
+    data = make_data(tmp_path, names)
+    checked = json.loads(ended(fedhull("check", "study.toml", "--data", data["lab-a"], "--json")))
+    assert any(LEAVES in sentence for sentence in checked["what_leaves"])
+    planned = json.loads(ended(fedhull("plan", "study.toml", "--data", data["lab-a"], "--json")))
+    assert planned["numbers_in_totals"] == 3 * 6
+    assert planned["bytes_up_per_client"] > planned["bytes_up_learn"] > 0
+
+
+@pytest.mark.slow
+def test_a_summary_from_another_package_by_files(extras, tmp_path, monkeypatch):
+    paths = [str(extras), str(Path(__file__).parent)]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    script = BY_FILES.format(extra=f"{MEANS}\n[protocol]\nthreshold = 3")
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
+    for name in ("server", "lab-a"):
+        check_results(tmp_path / "kits" / name / "results" / "files")
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+def test_a_summary_from_another_package_on_flare(extras, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(extras))
+    monkeypatch.setattr("federations.fedhull", process)
+    federation = Federation(tmp_path, 3, extra=f"{MEANS}\n[protocol]\nthreshold = 3")
+    try:
+        parties = [federation.server("--json"), *map(federation.client, federation.names)]
+        for party in parties:
+            code, _, errors = ended_with(party)
+            assert code == 0, errors
+        for name in ("server", "lab-a"):
+            check_results(federation.results(name))
+    finally:
+        federation.end()
+
+
+def check_results(results):
+    """A model of all classes, a result, and a page that says what left."""
+    content = json.loads((results / "model.json").read_text())
+    # a site's model moves its cells first
+    assert len(content.get("model", content)["classes"]) == 6
+    result = json.loads((results / "result.json").read_text())
+    assert result["summary"] == "means"
+    assert result["accuracy"] > 80.0
+    assert LEAVES in (results / "report.html").read_text()
 
 
 @pytest.mark.slow

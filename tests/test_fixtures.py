@@ -14,19 +14,19 @@ from fedhull.engines.files.mail import unwrap
 from fedhull.errors import InvalidInput
 from fedhull.kits import consent
 from fedhull.kits.audit import AuditLog
-from fedhull.kits.checked import read_checked
+from fedhull.kits.files import read_checked
 from fedhull.kits.journal import Journal
 from fedhull.kits.results import write_report
 from fedhull.protocol import messages as m
 from fedhull.protocol.drive import PROPOSE, PUBLISH, STEPS
 from fedhull.protocol.keys import VERSION, Identity
 from fedhull.protocol.messages import decode_signed, decode_to_client
+from fedhull.rounds.centres import isometry_of
+from fedhull.rounds.holdings import ClassHoldings
+from fedhull.rounds.hull_holdings import PreparedHulls
 from fedhull.study.encoder_study import NeighbourStudy
-from fedhull.study.hulls.holdings import HullHoldings
+from fedhull.study.gene_list import GeneList
 from fedhull.study.kinds import study_from_toml, task_of
-from fedhull.study.moments.holdings import MomentHoldings
-from fedhull.study.moments.site import MomentSite
-from fedhull.study.neighbours.genes import GeneList
 from fedhull.study.study import Study
 
 FILES = Path(__file__).parent / "fixtures" / "files"
@@ -84,7 +84,7 @@ def test_a_study_of_several_sums():
     journal = Journal.from_bytes((FILES / "journal-moments-site.bin").read_bytes())
     assert (journal.uploads, journal.published) == (4, 3)
     assert decode_to_client(journal.accepted[0], study).session == steps.sessions[-1]
-    held = MomentHoldings.from_bytes((FILES / "holdings-moments.bin").read_bytes())
+    held = ClassHoldings.from_bytes((FILES / "holdings-moments.bin").read_bytes())
     task = task_of(study)
     kept = (read_checked(FILES / f"{name}-moments.bin") for name in ("sum", "votes"))
     outcome = task.learn(*kept)
@@ -92,12 +92,11 @@ def test_a_study_of_several_sums():
     model.pop("provenance", None)
     assert json.loads(outcome.files()["model.json"]) == model
     # a site goes on from what it kept between two sums
-    site = MomentSite(
-        study_with_a_key(study), "lab-a", IDENTITY, held, checkpoint=journal.checkpoint
-    )
-    assert site.sums_done == 3
-    assert site.isometry is not None
-    assert len(site.label_of_class) == 6
+    task = task_of(study_with_a_key(study))
+    site = task.site("lab-a", IDENTITY, held, checkpoint=journal.checkpoint)
+    assert site.rounds_done == 3
+    assert isometry_of(site.own) is not None
+    assert len(site.own.last("match").drawn.labels) == 6
 
 
 @pytest.mark.parametrize("name", ["coordinator", "site"])
@@ -161,7 +160,7 @@ def test_journals():
 def test_consent_holdings_audit_and_mail(tmp_path):
     given = consent.read(FILES / "consent.json")
     assert given.study == hull_study().hash.hex()
-    held = HullHoldings.from_bytes((FILES / "holdings-hulls.bin").read_bytes())
+    held = ClassHoldings.from_bytes((FILES / "holdings-hulls.bin").read_bytes(), PreparedHulls)
     assert len(held.classes) == 6
     log = tmp_path / "audit.jsonl"
     log.write_bytes((FILES / "audit-site.jsonl").read_bytes())

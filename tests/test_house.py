@@ -40,20 +40,26 @@ MAY_IMPORT = {
     "data": _BASE | {"disc", "embed"},
     "learn": _BASE | {"disc", "embed"},
     "tl": _BASE | {"disc", "embed", "learn"},
-    "study": _BASE | {"codes", "data", "disc", "embed", "learn", "noise", "protocol"},
+    "settings": _BASE | {"codes", "data", "disc", "embed", "learn", "protocol"},
+    "rounds": _BASE | {"codes", "disc", "embed", "learn", "noise", "protocol", "settings"},
+    "study": _BASE | {"data", "disc", "embed", "learn", "protocol", "rounds", "settings"},
 }
-MAY_IMPORT["report"] = _BASE | {"disc", "embed", "learn", "protocol", "study"}
+# a study is two layers: what it is, below its rounds, and what a site makes of it, above them
+SETTINGS = {"encoder_study", "gene_list", "dp", "promise", "study"}
+_STUDIES = {"rounds", "settings", "study"}
+MAY_IMPORT["report"] = _BASE | {"disc", "embed", "learn", "protocol"} | _STUDIES
 MAY_IMPORT["pl"] = _BASE | {"disc", "report"}
-MAY_IMPORT["kits"] = _BASE | {"protocol", "report", "study"}
-MAY_IMPORT["engines"] = _BASE | {"kits", "protocol", "study"}
-MAY_IMPORT["simulation"] = _BASE | {"data", "disc", "embed", "learn", "report", "study"}
+MAY_IMPORT["kits"] = _BASE | {"protocol", "report"} | _STUDIES
+MAY_IMPORT["engines"] = _BASE | {"kits", "protocol"} | _STUDIES
+MAY_IMPORT["simulation"] = _BASE | {"data", "disc", "embed", "learn", "report"} | _STUDIES
 MAY_IMPORT["cli"] = set(MAY_IMPORT)
 # for other packages: what it names is loaded by name, and nothing in here goes through it
 MAY_IMPORT["extend"] = set()
 
 
 def layer(module: str) -> str:
-    return module.split(".")[1]
+    _, name, *rest = module.split(".")
+    return "settings" if name == "study" and SETTINGS & set(rest[:1]) else name
 
 
 def imports(path: Path) -> set[str]:
@@ -178,7 +184,7 @@ def test_reaching_for_simulate_loads_neither_scikit_learn_nor_statistics():
 def test_a_site_loads_neither_scikit_learn_nor_statistics_to_answer(kind):
     # an engine may start a process for each message
     slow = ["sklearn", "scipy.stats", "pandas"]
-    task = f"fedhull.kits.participant, fedhull.study.{kind}.task"
+    task = f"fedhull.kits.participant, fedhull.study.classes, fedhull.rounds.{kind}"
     code = f"import {task}, sys; print([m for m in {slow} if m in sys.modules])"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"

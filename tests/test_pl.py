@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from fedhull import LorentzClassifier, PoincareSVC, distance, make_tree, pl, simulate
 from fedhull.errors import InvalidInput
+from fedhull.report.sections import Tradeoff
 
 matplotlib.use("Agg")
 
@@ -110,7 +111,9 @@ def test_reference_points_lie_on_their_geodesics(data, model):
 
 def test_the_tradeoff_takes_results_or_numbers(data, result):
     (line,) = pl.tradeoff(result).lines[:1]
-    rows = sorted((r.points_sent / r.points_total, r.accuracy) for r in result.page().tradeoff)
+    rows = sorted(
+        (r.points_sent / r.points_total, r.accuracy) for r in result.page().find(Tradeoff).rows
+    )
     assert line.get_xydata() == pytest.approx(np.array(rows) * [100, 1])
     other = simulate(data.x, data.y, clients=3, epsilon=1.0)
     assert len(pl.tradeoff([result, other]).texts) == 2

@@ -8,13 +8,13 @@ import textwrap
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
-from fedhull.embed.methods import EMBEDDERS, make_embedder
+from fedhull.embed.embedder import EMBEDDERS, make_embedder
 from fedhull.embed.neighbours import NeighbourEmbedder
 from fedhull.errors import InvalidInput
-from fedhull.learn.classifiers import CLASSIFIERS, make_classifier
 from fedhull.learn.grouping import GROUPINGS
 from fedhull.learn.guard import GUARDS
 from fedhull.learn.lorentz import LorentzClassifier
+from fedhull.learn.model import CLASSIFIERS, make_classifier
 from fedhull.learn.svm import EuclideanSVC, PoincareSVC
 
 OWN = [
@@ -91,7 +91,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import validate_data
 
-from fedhull.disc.centroid import centroid
+from fedhull.disc.maps import centroid
 from fedhull.disc.maps import pairwise_distance
 from fedhull.embed.embedder import CellEmbedder
 from fedhull.learn.content import Content, shared
@@ -160,9 +160,9 @@ pairs = stranger:Pairs
 USE = """
 import sys
 import numpy as np
-from fedhull.embed.methods import make_embedder
-from fedhull.learn.classifiers import make_classifier
-from fedhull.learn.grouping import group_hulls
+from fedhull.embed.embedder import make_embedder
+from fedhull.learn.model import make_classifier
+from fedhull.learn.grouping import match_hulls
 from fedhull.learn.guard import Guard
 from fedhull.learn.model import load_model, save_model
 
@@ -174,7 +174,7 @@ again = load_model(sys.argv[1])
 assert type(again) is type(model)
 assert again.predict(x).tolist() == y.tolist()
 assert type(make_classifier("lorentz", 1.0)).__name__ == "LorentzClassifier"
-assert group_hulls([x[:1], x[2:]], [0, 0], 2, "by-side").tolist() == [0, 1]
+assert match_hulls([x[:1], x[2:]], [0, 0], 2, "by-side").groups.tolist() == [0, 1]
 guard = Guard.parse("first:1+trim:0.1")
 assert str(guard) == "first:1+trim:0.1"
 assert guard.apply(x, y).y.tolist() == [0, 1]
@@ -203,7 +203,7 @@ def test_parts_of_another_package_are_found_by_its_entry_points(tmp_path):
         "import fedhull.learn.guard; fedhull.learn.guard.Guard.parse('edit+trim:0.02')",
         "import fedhull.learn.grouping; fedhull.learn.grouping.GROUPINGS.check('spectral')",
         "import fedhull.learn.grouping; fedhull.learn.grouping.GROUPINGS['spectral']",
-        "import fedhull.learn.classifiers; fedhull.learn.classifiers.CLASSIFIERS.check('lorentz')",
+        "import fedhull.learn.model; fedhull.learn.model.CLASSIFIERS.check('lorentz')",
     ],
 )
 def test_naming_a_part_waits_for_no_heavy_library(statements):
@@ -211,7 +211,7 @@ def test_naming_a_part_waits_for_no_heavy_library(statements):
 
 
 def test_loading_the_autoencoder_does_not_load_jax():
-    statements = "from fedhull.embed.methods import EMBEDDERS; EMBEDDERS['autoencoder']"
+    statements = "from fedhull.embed.embedder import EMBEDDERS; EMBEDDERS['autoencoder']"
     assert loaded(statements, ["jax", "optax", "sklearn"]) == "[]"
 
 
@@ -219,8 +219,8 @@ def test_loading_the_autoencoder_does_not_load_jax():
     "statements",
     [
         "import fedhull.kits.participant",
-        "import fedhull.embed.embedder, fedhull.embed.methods; "
-        "fedhull.embed.methods.EMBEDDERS['autoencoder']().get_params()",
+        "import fedhull.embed.embedder, fedhull.embed.embedder; "
+        "fedhull.embed.embedder.EMBEDDERS['autoencoder']().get_params()",
     ],
 )
 def test_a_sites_process_waits_for_scikit_learn_only_where_it_is_needed(statements):

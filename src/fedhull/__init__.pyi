@@ -1,11 +1,8 @@
 from . import errors, pl, tl
-from .codes.bose_chowla import BoseChowlaCode
-from .codes.labels import BinaryCode
-from .data.synthetic import make_two_class
-from .data.tree import make_tree
+from .codes.labels import BinaryCode, BoseChowlaCode
+from .data.generated import make_tree, make_two_class, sample_uniform
 from .disc.align import align, align_by_class
-from .disc.epsilon_hull import epsilon_hull, hull_complexity
-from .disc.hull import minimal_hull
+from .disc.hull import HullStream, epsilon_hull, hull_complexity, minimal_hull
 from .disc.isometry import Isometry
 from .disc.maps import (
     distance,
@@ -28,25 +25,21 @@ from .disc.models import (
     polar_to_poincare,
 )
 from .disc.quantize import EqualAreaQuantizer, Quantizer
-from .disc.sampling import sample_uniform
-from .disc.stream import HullStream
-from .embed.autoencoder import AutoencoderEmbedder
 from .embed.cells import Cells
 from .embed.embedder import load_embedder
 from .embed.neighbours import NeighbourEmbedder
 from .embed.tree import TreeEmbedder, embed_tree
 from .errors import FedhullError
-from .learn.features import HorocycleFeatures
 from .learn.hard_margin import HardMarginGeodesic
-from .learn.judged import unassigned
 from .learn.lorentz import LorentzClassifier
 from .learn.model import load_model, save_model
-from .learn.moment_classifier import MomentClassifier
+from .learn.moment_classifier import HorocycleFeatures, MomentClassifier
+from .learn.prediction import unassigned
 from .learn.svm import PoincareSVC
 from .protocol.client import ClientSession
 from .protocol.server import ServerSession
+from .rounds.run import run_study
 from .simulation.simulate import simulate
-from .study.coordinator import run_study
 from .study.federated import federated_encoder
 from .study.kinds import task_of
 from .study.study import Study
@@ -54,7 +47,6 @@ from .study.study import Study
 __version__: str
 
 __all__ = [
-    "AutoencoderEmbedder",
     "BinaryCode",
     "BoseChowlaCode",
     "Cells",

@@ -84,9 +84,9 @@ def _header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 def _most_bytes() -> int:
-    said = os.environ.get(MOST_BYTES)
-    if said is None:
+    setting = os.environ.get(MOST_BYTES)
+    if setting is None:
         return _DEFAULT_MOST_BYTES
-    if not said.isdecimal() or not said.isascii():
-        raise InvalidInput(f"{MOST_BYTES} must be a whole number of bytes, got {said!r}")
-    return int(said)
+    if not setting.isdecimal() or not setting.isascii():
+        raise InvalidInput(f"{MOST_BYTES} must be a whole number of bytes, got {setting!r}")
+    return int(setting)

@@ -56,8 +56,7 @@ def write_bytes(path: str | Path, content: bytes, mode: int = 0o644) -> None:
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """For libraries that write files themselves: where to write, so that the file at `path` is the
-    old one or the new one, never half of it."""
+    """A path for libraries that write files: `path` holds the old or the new file, whole."""
     path = Path(path)
     part = _part(path)
     try:
@@ -70,5 +69,5 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 
 def _part(path: Path) -> Path:
-    """What becomes the file; it keeps the ending, by which libraries go."""
+    """A temporary file that becomes the file; it keeps the ending, by which libraries go."""
     return path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")

@@ -41,12 +41,12 @@ class FedhullError(Exception):
 
     @property
     def kind(self) -> str:
-        """What went wrong, in one word for scripts."""
+        """The error in one word for scripts."""
         return type(self).__name__
 
     @property
     def details(self) -> dict[str, Any]:
-        """What scripts are told beside the sentence."""
+        """Facts for scripts beside the sentence."""
         return {}
 
 
@@ -67,7 +67,7 @@ class TooManyBins(InvalidInput):
 
 
 class DecodingError(FedhullError):
-    """What the server received cannot be decoded, and is not used."""
+    """Received data cannot be decoded, and are not used."""
 
     exit_code = 4
 
@@ -119,7 +119,7 @@ class NoConsent(ProtocolError):
 
 
 class EngineFailure(FedhullError):
-    """What moves the messages does not work."""
+    """The transport of messages does not work."""
 
     exit_code = 4
 
@@ -159,8 +159,7 @@ class StillWaiting(EngineFailure):
 
 
 class StudyEnded(EngineFailure):
-    """A study has ended without a result at this participant; `kind` is the name of the error that
-    it ended with."""
+    """A study has ended without a result here; `kind` names the error it ended with."""
 
     def __init__(self, ended_with: str, sentence: str):
         super().__init__(f"{ended_with}: {sentence}")

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedhull.disc.epsilon_hull import epsilon_hull
-from fedhull.disc.hull import minimal_hull
+from fedhull.disc.hull import epsilon_hull, minimal_hull
 from fedhull.disc.points import as_ball_points, check_curvature
 from fedhull.disc.quantize import Quantizer
 from fedhull.errors import InvalidInput
 from fedhull.report.palette import PALETTE
+from fedhull.report.sections import Disc, Tradeoff
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,10 +67,10 @@ def hulls(
     """
     from fedhull.report.disc_plot import draw_bins, draw_hull
 
-    found, quantizer, curvature = _hulls(data, labels, sites, epsilon, radius, curvature)
+    shapes, quantizer, curvature = _hulls(data, labels, sites, epsilon, radius, curvature)
     ax = _axes(ax, curvature, radius if quantizer is None else quantizer.radius)
-    shades = _colors([hull.name for hull in found], colors)
-    for hull in found:
+    shades = _colors([hull.name for hull in shapes], colors)
+    for hull in shapes:
         draw_hull(ax, hull.corners, curvature, shades[hull.name], zorder=3)
         if quantizer is not None:
             draw_bins(ax, hull.bins, quantizer, shades[hull.name])
@@ -93,12 +93,12 @@ def bins(
     data, which need an `epsilon`, or of the result of `simulate`."""
     from fedhull.report.disc_plot import draw_bins
 
-    found, quantizer, curvature = _hulls(data, labels, sites, epsilon, radius, curvature)
+    shapes, quantizer, curvature = _hulls(data, labels, sites, epsilon, radius, curvature)
     if quantizer is None:
         raise InvalidInput("epsilon must be given: the width of the bins; try 0.1")
     ax = _axes(ax, curvature, quantizer.radius)
-    shades = _colors([hull.name for hull in found], colors)
-    for hull in found:
+    shades = _colors([hull.name for hull in shapes], colors)
+    for hull in shapes:
         draw_bins(ax, hull.bins, quantizer, shades[hull.name])
     _legend(ax, shades)
     return ax
@@ -208,11 +208,11 @@ def _hulls(
                 f"data is a simulation of {data.study.learning.summary}, in which no hulls leave; "
                 f"draw its boundaries(result.model), or simulate with summary='hulls'"
             )
-        page = data.page()
-        quantizer = page.space.quantizer
+        disc = data.page().find(Disc)
+        quantizer = disc.space.quantizer
         return [
-            _Hull(page.classes[h.column], quantizer.decode(np.array(h.bins)), np.array(h.bins))
-            for h in page.hulls
+            _Hull(disc.classes[h.column], quantizer.decode(np.array(h.bins)), np.array(h.bins))
+            for h in disc.hulls
         ], quantizer, quantizer.curvature  # fmt: skip
     x, y = _points(data, labels, k)
     owner = _column(data, sites) if hasattr(data, "obs") else sites
@@ -239,9 +239,10 @@ def _tradeoff_rows(results: Any, accuracy: Any) -> list[tuple[float, float, floa
             raise InvalidInput("accuracy must hold one number for each share in results")
         rows = [(float(s), float(a), 0.0, "") for s, a in zip(shares, scores, strict=True)]
     elif hasattr(results, "page"):
+        swept = results.page().find(Tradeoff)
         rows = [
             (row.points_sent / row.points_total, row.accuracy, 0.0, f"ε = {row.epsilon:g}")
-            for row in getattr(results.page(), "tradeoff", [])
+            for row in ([] if swept is None else swept.rows)
         ]
     else:
         rows = [_tradeoff_row(result) for result in results]

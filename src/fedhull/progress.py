@@ -1,4 +1,4 @@
-"""What long work says while it runs: one type for studies, simulations, embedders, experiments."""
+"""Progress of long work: one type for studies, simulations, embedders and experiments."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a step has come: `done` of `total`.
+    """Progress of a step: `done` of `total`.
 
     In a study, `done` of `total` sites have answered the step, which took `seconds`; `failures`
     says what is known of the others.

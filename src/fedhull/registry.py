@@ -25,9 +25,9 @@ class Registry(Generic[T]):
 
     @cached_property
     def _entries(self) -> dict[str, EntryPoint]:
-        found = entry_points(group=self.group)
+        entries = entry_points(group=self.group)
         # fedhull's own parts come last: no other package can put itself in their place unseen
-        return {entry.name: entry for entry in sorted(found, key=_is_own)}
+        return {entry.name: entry for entry in sorted(entries, key=_is_own)}
 
     @property
     def names(self) -> list[str]:
@@ -51,14 +51,22 @@ class Registry(Generic[T]):
         part: T = self._entries[name].load()
         return part
 
+    def source(self, name: str) -> str:
+        """The package that a part comes from, with its version; empty for fedhull's own."""
+        entry = self._entries[name]
+        return (
+            ""
+            if entry.dist is None or _is_own(entry)
+            else f"{entry.dist.name} {entry.dist.version}"
+        )
+
     def resolve(self, part: "str | T") -> T:
         """The part of this name, or the part itself if it was passed instead of a name."""
         return self[part] if isinstance(part, str) else self.check(part)  # type: ignore[return-value]
 
 
 def name_of(part: Any) -> str:
-    """What a part is called in a study or on a page: its name, or, if an object was passed instead
-    of a name, what the object says of itself."""
+    """A part's name in a study or on a page, or the repr of an object passed instead of a name."""
     return part if isinstance(part, str) else repr(part)
 
 

@@ -66,7 +66,7 @@ not shown or changes how others are; take it out: 'lung\\u202eatlas'
 
 
 def shortened(value: object) -> str:
-    """What a value looks like in Python, cut where it gets too long for a sentence."""
+    """A value's repr, cut where it gets too long for a sentence."""
     try:
         words = repr(value)
     except ValueError:  # Python does not write out whole numbers of thousands of digits

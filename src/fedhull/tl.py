@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from fedhull.disc.align import Alignment, align_by_class
 from fedhull.disc.align import align as align_pairs
-from fedhull.embed.annotated import annotate, cells_of, column_of, part_of, record_alignment
-from fedhull.embed.embedder import CellEmbedder, load_cell_embedder
+from fedhull.embed.cells import annotate, cells_of, column_of, part_of, record_alignment
+from fedhull.embed.embedder import CellEmbedder, load_cell_embedder, make_embedder
 from fedhull.embed.embedding import apply_embedding, fit_embedding
-from fedhull.embed.methods import make_embedder
 from fedhull.errors import InvalidInput
 from fedhull.learn.model import load_model
-from fedhull.learn.placing import place
-from fedhull.learn.prediction import note_prediction, predict_points
+from fedhull.learn.prediction import note_prediction, place, predict_points
 from fedhull.progress import Report, ignore
 
 if TYPE_CHECKING:
@@ -57,15 +55,15 @@ def poincare(
     if encoder is None:
         chosen = {"seed": seed} | settings if isinstance(method, str) else settings
         embedder = make_embedder(method, **chosen)
-        made = fit_embedding(cells, embedder, labels, supervised, seed, report)
+        embedding = fit_embedding(cells, embedder, labels, supervised, seed, report)
     else:
         if settings or supervised:
             raise InvalidInput(
                 "an encoder is already fitted: leave out "
                 + ", ".join([*settings, *["supervised"] * supervised])
             )
-        made = apply_embedding(cells, _loaded(encoder), labels, seed)
-    annotate(adata, made, key_added)
+        embedding = apply_embedding(cells, _loaded(encoder), labels, seed)
+    annotate(adata, embedding, key_added)
     return adata if copy else None
 
 
@@ -105,17 +103,13 @@ def predict(
     classifier = load_model(model) if isinstance(model, str | Path) else model
     placer = None if encoder is None else _loaded(encoder)
     placed = place(classifier, adata, layer, placer)
-    found = predict_points(classifier, placed.points, unassigned, everything)
-    note_prediction(adata, placed, found, key_added)
+    prediction = predict_points(classifier, placed.points, unassigned, everything)
+    note_prediction(adata, placed, prediction, key_added)
     return adata if copy else None
 
 
 def align(
-    adata: "AnnData",
-    reference: "AnnData",
-    *,
-    label: str | None = None,
-    key: str = "X_poincare",
+    adata: "AnnData", reference: "AnnData", *, label: str | None = None, key: str = "X_poincare"
 ) -> Alignment:
     """Bring an embedding into the frame of another by turning, mirroring and moving the disc.
 
@@ -126,7 +120,7 @@ def align(
     k = float(adata.uns.get(key.removeprefix("X_"), {}).get("curvature", 1.0))
     x, y = part_of(adata.obsm, key, "obsm"), part_of(reference.obsm, key, "obsm")
     if label is not None:
-        found = align_by_class(x, column_of(adata, label), y, column_of(reference, label), k)
+        alignment = align_by_class(x, column_of(adata, label), y, column_of(reference, label), k)
     else:
         shared = adata.obs_names.intersection(reference.obs_names)
         if len(shared) < 3:
@@ -135,9 +129,9 @@ def align(
                 f"set label to match the centres of classes instead"
             )
         pairs = adata.obs_names.get_indexer(shared), reference.obs_names.get_indexer(shared)
-        found = align_pairs(x[pairs[0]], y[pairs[1]], curvature=k)
-    record_alignment(adata, found.isometry.apply(x), found, key)
-    return found
+        alignment = align_pairs(x[pairs[0]], y[pairs[1]], curvature=k)
+    record_alignment(adata, alignment.isometry.apply(x), alignment, key)
+    return alignment
 
 
 def _loaded(encoder: CellEmbedder | str | Path) -> CellEmbedder:

@@ -10,3 +10,7 @@ REPRODUCE = Command(
     "fedhull_lab.reproduce.command:reproduce",
     "Run an experiment from the paper and show its numbers beside ours.",
 )
+DEMO = Command(
+    "fedhull_lab.demo:demo",
+    "Run a demo study of four sites, one of which drops out.",
+)

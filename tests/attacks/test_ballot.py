@@ -13,31 +13,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from restarting import Restarting
 
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.errors import BadMessage
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import make_kits
-from fedhull.learn.landmark_search import landmarks_of_corners
 from fedhull.learn.lorentz import LorentzClassifier
 from fedhull.learn.model import model_to_json
+from fedhull.learn.places import landmarks_of_corners
 from fedhull.learn.tally import Tally
 from fedhull.protocol import messages as m
-from fedhull.protocol.drive import drive
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.drive import MemoryEngine, drive
+from fedhull.protocol.keys import digest
 from fedhull.protocol.server import ServerSession
-from fedhull.study.classes.ballot import (
-    Ballot,
-    Candidate,
-    _Proposed,
-    ballot_layout,
-    judge,
-    opened_tally,
-    propose,
-    read_ballot,
-)
-from fedhull.study.coordinator import Proposal, run_study
+from fedhull.rounds.ballot import Ballot, Proposed, _Proposed, ballot_layout
+from fedhull.rounds.hulls import HullSums
+from fedhull.rounds.noise import noise_of
+from fedhull.rounds.noisy import NoisyBallot
+from fedhull.rounds.round import Proposal, Votes
+from fedhull.rounds.run import run_study
 from fedhull.study.draft import draft_study
-from fedhull.study.noise import noise_of
 
 NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
 
@@ -57,11 +51,12 @@ class Lying:
             summation = self.coordinator.next_sum()
             self.session = ServerSession(study, summation, self.server.identity)
             opened = drive(self.session, self.engine)
-            made = self.coordinator.take(opened, 0.0)
+            made = self.coordinator.take(opened)
             if isinstance(made, Proposal) or self.coordinator.next_sum() is None:
                 break
             self.engine.step("publish", self.session.publish(made.content))
         self.made = made
+        self.draft = getattr(made, "draft", None)
 
     def show(self, content_for):
         """Show every site what the coordinator has made for it; the replies."""
@@ -75,8 +70,8 @@ class Lying:
 
     def opened(self, replies):
         """The tally that the coordinator reads, if it can read one."""
-        study, answers = self.server.study, self.session.answers(replies)
-        return opened_tally(study, answers, len(self.models), 6, len(NAMES))
+        votes = Votes(self.session.answers(replies), NAMES)
+        return Ballot(self.server.study).opened(votes, len(self.models), 6)
 
     @property
     def models(self):
@@ -84,10 +79,12 @@ class Lying:
 
     def with_models(self, *models):
         """A proposal of these models, with entries that open."""
-        candidates = [Candidate("forged", model) for model in models]
-        landmarks = self.coordinator._landmarks
-        labels = self.coordinator.ballot_labels
-        return propose(self.server.study, candidates, landmarks, *labels)
+        packed = [msgspec.json.encode(model_to_json(model)) for model in models]
+        round, learned = self.coordinator.round, self.draft.learned
+        entries = round.entries_for_judges(learned, digest(*packed))
+        landmarks = self.draft.landmarks.to_lists()
+        content = msgspec.msgpack.encode(_Proposed(packed, landmarks, entries))
+        return Proposal(content, ballot_layout(len(models), len(learned.model.classes_)))
 
 
 @pytest.fixture(scope="module", params=["", MOMENTS], ids=["hulls", "moments"])
@@ -107,15 +104,15 @@ def sizes(replies):
 def test_an_honest_proposal_is_opened(lying):
     replies = lying.show(lambda name: lying.made.content)
     tally = lying.opened(replies)
-    assert tally.n_cells == sum(site.tested for site in lying.sites.values())
+    assert tally.n_cells == sum(len(site.holdings.test_y) for site in lying.sites.values())
     assert len(sizes(replies)) == 1
 
 
 def test_different_proposals_open_nothing(lying):
     # the victim is shown the candidates in another order: as many numbers of the same kind
     content = msgspec.msgpack.decode(lying.made.content, type=_Proposed)
-    others = [lying.coordinator._candidates[i].model for i in (1, 0, 2)]
-    three = [lying.coordinator._candidates[i].model for i in (0, 1, 2)]
+    others = [lying.draft.candidates[i].model for i in (1, 0, 2)]
+    three = [lying.draft.candidates[i].model for i in (0, 1, 2)]
     to_all, to_one = lying.with_models(*three), lying.with_models(*others)
     assert len(content.models) > 3
     lying.made = to_all
@@ -173,7 +170,7 @@ def test_a_second_proposal_is_answered_by_nobody_after_a_crash_either(tmp_path):
     server, engine = Kit.open(kits / "server"), Restarting(kits, NAMES)
     coordinator = server.task.coordinator()
     session = ServerSession(server.study, coordinator.next_sum(), server.identity)
-    made = coordinator.take(drive(session, engine, 1.0), 0.0)
+    made = coordinator.take(drive(session, engine, 1.0))
     first, _ = engine.step("propose", session.propose(made.content, made.layout))
     assert sorted(first) == NAMES
     other = session.propose(made.content + b" ", made.layout)
@@ -242,25 +239,25 @@ def target_of(lying):
 def test_a_candidate_with_an_island_around_a_cell_tells_nothing_of_it(lying, first):
     """What a site says is what it would say without the cell."""
     at = target_of(lying)
-    default = lying.coordinator._candidates[0].model
+    default = lying.draft.candidates[0].model
     island = islands(at, 0.02, default)
     assert (island.predict(at[None]) == default.classes_[1]).all()
     forged = lying.with_models(*((island, default) if first else (default, island)))
-    ballot = read_ballot(lying.server.study, forged.content)
-    site = lying.sites["lab-a"]
-    held = site.holdings
-    numbers = np.array([site.numbers_in(ballot)[name] for name in held.test_y.tolist()])
+    ballot, site = Ballot(lying.server.study), lying.sites["lab-a"]
+    read, held = ballot.read(forged.content), site.holdings
+    number = site.round.numbers_in(site.own, forged.content)
+    numbers = np.array([number[name] for name in held.test_y.tolist()])
     elsewhere = (held.test_x != at).any(axis=1)
     assert elsewhere.sum() == len(numbers) - 1
-    with_it = judge(site.study, ballot, held.test_x, numbers, held.x)
-    without = judge(site.study, ballot, held.test_x[elsewhere], numbers[elsewhere], held.x)
+    with_it = ballot.tally(read, held.test_x, numbers, held.x)
+    without = ballot.tally(read, held.test_x[elsewhere], numbers[elsewhere], held.x)
     assert (with_it.packed() == without.packed()).all()
     assert with_it.n_cells < len(numbers)
 
 
 def test_two_candidates_that_differ_at_one_cell_do_not_tell_whether_it_is_there(lying):
     """The boundary between two classes is moved just across a known cell."""
-    site, default = lying.sites["lab-a"], lying.coordinator._candidates[0].model
+    site, default = lying.sites["lab-a"], lying.draft.candidates[0].model
     x = site.holdings.test_x
     models = [default]
     for factor in (1.0 + 1e-4, 1.0 + 1e-3, 1.0 + 1e-2):
@@ -274,7 +271,7 @@ def test_two_candidates_that_differ_at_one_cell_do_not_tell_whether_it_is_there(
     forged = lying.with_models(*models[1:])
     lying.made = forged
     lying.show(lambda name: forged.content)
-    tally = site.tally
+    tally = site.own.cache["tally"]
     for c in range(1, 3):
         flipped = int((models[c + 1].predict(x) != first.predict(x)).sum())
         changed = int(np.abs(tally.confusion[c] - tally.confusion[0]).sum()) // 2
@@ -295,7 +292,7 @@ def stripes_of_tree():
     for angle in np.linspace(0.0, np.pi, 5):
         stripes = np.digitize(tree.x @ [np.cos(angle), np.sin(angle)], [-0.4, -0.2, 0.0, 0.2, 0.4])
         models.append(LorentzClassifier(1e3, calibrate=False).fit(tree.x, stripes))
-    return tree.x, Ballot(models, landmarks_of_corners(tree.x, np.arange(400) % 6), {}, b"")
+    return tree.x, Proposed(models, landmarks_of_corners(tree.x, np.arange(400) % 6), {}, b"")
 
 
 @given(st.lists(st.integers(0, 12), min_size=6, max_size=6))
@@ -303,7 +300,8 @@ def test_no_row_of_a_confusion_matrix_is_of_few_cells(held_out):
     """Where a single held-out cell of a rare class lies, sixteen candidates would tell exactly."""
     x, ballot = stripes_of_tree()
     numbers = np.repeat(np.arange(6), held_out)
-    tally = judge(draft_study(4, 6, radius=0.999), ballot, x[: len(numbers)], numbers, x)
+    study = draft_study(4, 6, radius=0.999)
+    tally = Ballot(study).tally(ballot, x[: len(numbers)], numbers, x)
     rows = tally.confusion[0].sum(axis=1)
     assert ((rows == 0) | (rows >= 5)).all()
     few = sum(n for n in held_out if n < 5)
@@ -347,10 +345,10 @@ def test_a_site_that_objects_still_takes_the_model_that_is_published(lying):
     forged = msgspec.msgpack.encode({"models": [b"?"], "landmarks": [], "entries": {}})
     replies = lying.show(lambda name: forged if name == "lab-a" else lying.made.content)
     assert lying.opened(replies) is None
-    made = lying.coordinator.unjudged("nobody answered")
+    made = lying.coordinator.choose(Votes(None, NAMES))
     _, failures = lying.engine.step("publish", lying.session.publish(made.content))
     assert failures == {}
-    assert all(site.model is not None for site in lying.sites.values())
+    assert all(site.outcome.model is not None for site in lying.sites.values())
     site = lying.sites["lab-a"]
     assert (site.complaint, site.stopped) == (None, False)
     assert "not models to choose from" in site.result()["ballot"]["objection"]
@@ -362,14 +360,15 @@ def test_a_site_that_lies_about_its_counts_can_spoil_the_ballot_or_shift_it_and_
     server = Kit.open(kits / "server")
     sites = {site.name: site for site in sites_in_memory(kits, data)}
     liar = sites["lab-a"]
-    judge = liar.judge
+    (honest_round,) = liar.rounds
 
-    def nonsense(proposed):
-        vector = judge(proposed)
-        vector[0] = vector[0] + np.uint64(1)
-        return vector
+    class Nonsense(HullSums):
+        def judge(self, known, own, proposed):
+            vector = super().judge(known, own, proposed)
+            vector[0] = vector[0] + np.uint64(1)
+            return vector
 
-    liar.judge = nonsense
+    liar.rounds = (Nonsense(honest_round.study, honest_round.ballot),)
     outcome = run_study(server.task.coordinator(), MemoryEngine(sites.values()), server.identity)
     assert outcome.vote.judged is None
     honest = in_memory(kits, data)
@@ -382,8 +381,8 @@ def test_a_site_that_lies_about_its_counts_can_spoil_the_ballot_or_shift_it_and_
 def test_layouts_do_not_depend_on_the_site(lying):
     expected = ballot_layout(len(lying.models), 6)
     for site in lying.sites.values():
-        assert site.ballot_layout(lying.made.content) == expected
-        assert site.ballot_layout(b"?").packed_size == 0
+        assert site.round.ballot_layout(site.known, lying.made.content) == expected
+        assert site.round.ballot_layout(site.known, b"?").packed_size == 0
 
 
 # What clever proposals do find out: the threat model says so, and here it is shown
@@ -404,8 +403,8 @@ def counted(tested, cells, *regions):
     """How many of a site's held-out cells lie in each of these regions, as it says."""
     study = draft_study(4, 3, radius=0.999)
     marks = landmarks_of_corners(cells, np.arange(len(cells)) % 3)
-    ballot = Ballot([Region(region) for region in regions], marks, {}, b"")
-    tally = judge(study, ballot, tested, np.zeros(len(tested), dtype=int), cells)
+    ballot = Proposed([Region(region) for region in regions], marks, {}, b"")
+    tally = Ballot(study).tally(ballot, tested, np.zeros(len(tested), dtype=int), cells)
     return tally.confusion[:, 0, 1].tolist()
 
 
@@ -442,9 +441,9 @@ def test_where_noise_is_promised_candidates_that_ask_about_a_single_cell_learn_n
     known = x[200]
     marks = landmarks_of_corners(x, np.arange(len(x)) % 3)
     near = Region(lambda p: np.hypot(*(p - known).T) < 1e-6)
-    ballot = Ballot([Region(lambda p: p[:, 0] > 2.0), near], marks, {}, b"")
+    ballot = Proposed([Region(lambda p: p[:, 0] > 2.0), near], marks, {}, b"")
     there, gone = (
-        judge(study, ballot, cells, np.zeros(len(cells), dtype=int), x).packed()
+        NoisyBallot(study).tally(ballot, cells, np.zeros(len(cells), dtype=int), x).packed()
         for cells in (x, np.delete(x, 200, axis=0))
     )
     # without noise the two differ, and where they do is public

@@ -12,21 +12,27 @@ from dataclasses import dataclass
 
 import msgspec
 import pytest
+from oracles import restore
 from parties import identity, make_study
 
 from fedhull.errors import BadMessage, InconsistentView
 from fedhull.protocol import messages as m
-from fedhull.protocol.announced import COUNT_BYTES, COUNT_PRIME, share_of
 from fedhull.protocol.client import ClientSession, ClientState
-from fedhull.protocol.dealing import place_in_order
+from fedhull.protocol.dealing import (
+    COUNT_BYTES,
+    COUNT_PRIME,
+    fingerprints,
+    keys_digest,
+    place_in_order,
+    share_of,
+)
+from fedhull.protocol.drive import MemoryEngine
 from fedhull.protocol.graph import graph_of
 from fedhull.protocol.keys import ExchangeKey, Randomness
 from fedhull.protocol.masking import answer_salt, pairwise_mask, self_mask
-from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.server import ServerSession
-from fedhull.protocol.shares import restore, weights
-from fedhull.protocol.views import fingerprints, keys_digest
-from fedhull.study.counts import COUNTS
+from fedhull.protocol.shares import weights
+from fedhull.rounds.counts import COUNTS
 
 # So many that a graph bears it if the partners of one site leave, all of them.
 SITES = {"n": 120, "graph": "sparse", "collusion": 0.01, "dropout": 0.025}

@@ -20,8 +20,8 @@ from reading import holds, put
 from strategies import swept
 
 from fedhull.arrays import read_arrays
+from fedhull.data.datasets import load_cells
 from fedhull.data.files import load_file
-from fedhull.data.raw import load_cells
 from fedhull.embed.cells import Cells
 from fedhull.embed.edges import read_edges
 from fedhull.embed.embedder import embedder_from_bytes

@@ -12,10 +12,9 @@ from mutations import damaged
 from reading import QUICK, holds, put, seconds
 from scipy.sparse import csr_matrix
 
-from fedhull.data.files import load_file, read_curvature
-from fedhull.data.h5ad import open_h5ad
-from fedhull.data.raw import is_raw
-from fedhull.embed.annotated import cells_of, column_of, made_by
+from fedhull.data.datasets import is_raw
+from fedhull.data.files import load_file, open_h5ad, read_curvature
+from fedhull.embed.cells import cells_of, column_of, made_by
 from fedhull.errors import FedhullError, InvalidInput
 
 STRANGE_ENTRIES = [0, -1, "text", b"\xff", np.nan, [], [-7] * 13, [10**9] * 6, [[1.0]], ["a"] * 12]

@@ -19,8 +19,8 @@ from fedhull.engines.following import new_lines, say_sent
 from fedhull.errors import FedhullError, StillWaiting
 from fedhull.kits import consent, ledger
 from fedhull.kits.audit import AuditLog
-from fedhull.kits.checked import read_checked
 from fedhull.kits.fetch import take_late
+from fedhull.kits.files import read_checked
 from fedhull.kits.journal import Journal
 from fedhull.kits.kit import Kit
 from fedhull.kits.participant import coordinate
@@ -116,7 +116,7 @@ READERS = {
         lambda folder: write_report(folder / RUN, folder / "report.html"),
     ],
     "state/fedhull/ledger.json": [
-        lambda folder: ledger.sums_of("?"),
+        lambda folder: ledger.rounds_of("?"),
         lambda folder: ledger.record(an_upload(), agreed=[]),
     ],
     f"{LATE}/results/run/receipt.bin": [fetch_once],

@@ -15,17 +15,14 @@ from fedhull.errors import BadMessage, BelowThreshold
 from fedhull.learn.centres import FARTHEST, Centres, class_centres
 from fedhull.learn.site_alignment import align_site
 from fedhull.protocol import messages as m
-from fedhull.protocol.keys import digest
-from fedhull.protocol.memory import MemoryEngine
-from fedhull.study.classes.centre_sum import CENTRE_FIELD, CentreNews, CentreTotal
-from fedhull.study.coordinator import Publication, run_study
+from fedhull.protocol.drive import MemoryEngine
+from fedhull.rounds.centres import CENTRE_FIELD, CentreNews, class_numbers, isometry_of
+from fedhull.rounds.run import Coordinator, run_study
 from fedhull.study.draft import draft_study, with_names
-from fedhull.study.hulls.coordinator import HullCoordinator
 from fedhull.study.kinds import task_of
-from fedhull.study.moments.coordinator import MomentCoordinator
 
 UNIT = 2.0**-21
-COORDINATORS = {"moments": MomentCoordinator, "hulls": HullCoordinator}
+SUMMARIES = ["moments", "hulls"]
 STAY = translation([0.0, 0.0])
 MOVES = [STAY, translation([0.2, 0.0]), rotation(0.3), translation([-0.1, 0.1]) @ rotation(-0.2)]
 
@@ -76,22 +73,28 @@ def run(study, sites, forge=lambda centres: centres, change=lambda name, raw: ra
     """(what the coordinator saw, what it has or the error that it ran into); it publishes what
     `forge` makes of centres."""
 
-    class Lying(COORDINATORS[study.learning.summary]):
-        def take(self, opened, seconds):
-            made = super().take(opened, seconds)
-            if not isinstance(opened, CentreTotal):
-                return made
-            forged = forge(opened.centres)
-            content = forged if isinstance(forged, bytes) else CentreNews.of(forged).to_bytes()
-            self._basis = digest(content)  # it stands by what it says
-            return Publication(content)
+    class Lying(Coordinator):
+        def publish(self, news):
+            if not isinstance(news, CentreNews):
+                return super().publish(news)
+            forged = forge(self.opened[-1].total)
+            if not isinstance(forged, bytes):
+                return super().publish(CentreNews.of(forged))
+            self.known = self.known.plus(forged, news)  # it stands by what it says
+            return forged
 
     watching = Watching(sites, change)
     try:
-        outcome = run_study(Lying(study), watching, identity("coordinator"))
+        outcome = run_study(Lying(study, task_of(study).rounds), watching, identity("coordinator"))
     except BelowThreshold as problem:
         outcome = problem
     return watching, outcome
+
+
+def measured(study, site):
+    """The centres of a site's cells as they were measured."""
+    x, number = site.holdings.numbered(class_numbers(study, site.own))
+    return class_centres(x, number, 3, study.geometry.curvature)
 
 
 def honest_study():
@@ -112,15 +115,14 @@ def test_messages_look_the_same_whatever_isometry_a_site_has():
             assert len(set(sizes.values())) == 1
 
 
-@pytest.mark.parametrize("summary", COORDINATORS)
+@pytest.mark.parametrize("summary", SUMMARIES)
 def test_what_is_opened_are_totals_of_measured_and_of_moved_cells(summary):
     study = make_study(summary)
     sites = make_sites(study)
     _, outcome = run(study, sites)
-    held = [(site.holdings, site.class_numbers) for site in sites.values()]
-    measured = [h.centres(study, numbers, 3, None) for h, numbers in held]
-    assert (outcome.centres[0].packed() == sum(measured, Centres.none(3, 2)).packed()).all()
-    assert len({site.isometry.shift[0] for site in sites.values()}) == 4
+    of_sites = [measured(study, site) for site in sites.values()]
+    assert (outcome.centres[0].packed() == sum(of_sites, Centres.none(3, 2)).packed()).all()
+    assert len({isometry_of(site.own).shift[0] for site in sites.values()}) == 4
     assert outcome.is_exact(sites)
     # the coordinator has counts and sums, and no file or result of it has anything of a site's
     assert outcome.centres[1].packed().shape == (12,)
@@ -188,7 +190,7 @@ def test_what_no_cells_can_have_is_refused_by_all_alike(lie):
     sites = make_sites(study)
     watching, outcome = run(study, sites, lie)
     assert all(isinstance(site.complaint, BadMessage) for site in sites.values())
-    assert all(site.isometry is None for site in sites.values())
+    assert all(isometry_of(site.own) is None for site in sites.values())
     assert watching.seen[6] == (1, "publish", {}, {})
     assert watching.seen[7:] == [(2, "advertise", {}, dict.fromkeys(sites, "OutOfTurn"))]
     assert isinstance(outcome, BelowThreshold)
@@ -238,7 +240,7 @@ def test_whatever_centres_are_published_the_sites_replies_look_the_same(lie):
     assert not any(site.complaint for site in sites.values())
     # moved cells are still cells: sums fit their fields, and their counts are what they were
     assert outcome.is_exact(sites)
-    assert outcome.extent == expected.extent
+    assert outcome.total.extent == expected.total.extent
     assert (outcome.centres[1].counts == outcome.centres[0].counts).all()
 
 
@@ -251,8 +253,9 @@ def test_a_site_that_is_shown_other_centres_than_the_others_is_in_no_later_sum()
         if name != first:
             return raw
         message = m.decode_to_client(raw, study)
-        shown = CentreNews.centres_in(message.content, 3)
-        other = CentreNews.of(by(translation([0.3, 0.0]))(shown)).to_bytes()
+        shown = msgspec.msgpack.decode(message.content, type=CentreNews).centres(3)
+        moved = CentreNews.of(by(translation([0.3, 0.0]))(shown))
+        other = msgspec.msgpack.encode(moved)
         changed = msgspec.structs.replace(message, content=other)
         return m.encode_to_client(changed, identity("coordinator"))
 
@@ -331,7 +334,7 @@ def test_of_a_class_that_one_site_has_alone_no_centre_leaves():
         sites[name] = task.site(name, identity(name), task.prepare(0.7 * data.x[i::4], y))
     first = sites[min(sites)]
     _, outcome = run(study, sites)
-    assert first.holdings.centres(study, first.class_numbers, 3, None).counts[0] > 5
+    assert measured(study, first).counts[0] > 5
     for centres in outcome.centres:
         assert centres.counts[0] == 0 < centres.counts[1:].min()
         assert not centres.sums[0].any()

@@ -69,8 +69,8 @@ class Stranger:
         self.folder, self.port, self.ca = folder, port, ca
         self.marker = folder / "marker"
         (folder / "evil").mkdir(parents=True)
-        project = app.PYPROJECT.replace("fedhull.engines.flower.client_app:app", "evil.evil:app")
-        project = project.replace("fedhull.engines.flower.server_app:app", "evil.evil:server")
+        project = app.PYPROJECT.replace("fedhull.engines.flower.apps:client", "evil.evil:app")
+        project = project.replace("fedhull.engines.flower.apps:server", "evil.evil:server")
         (folder / "pyproject.toml").write_text(project)
         (folder / "evil" / "__init__.py").write_text("")
         (folder / "evil" / "evil.py").write_text(EVIL.format(marker=str(self.marker)))
@@ -216,7 +216,7 @@ def accepted(content, app_id="fedhull/fedhull-study", version="1.0.0", sha256=No
 
 
 PROJECT, MANIFEST = ("pyproject.toml", app.PYPROJECT), (".info/CONTENT", "")
-OTHER = ("pyproject.toml", app.PYPROJECT.replace("fedhull.engines.flower.client_app", "evil"))
+OTHER = ("pyproject.toml", app.PYPROJECT.replace("fedhull.engines.flower.apps", "evil"))
 
 
 @pytest.mark.filterwarnings("ignore:GitWildMatch")  # Flower's own, with a newer pathspec

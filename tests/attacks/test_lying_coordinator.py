@@ -7,23 +7,20 @@ shows what, and in what it asks for.
 import msgspec
 import numpy as np
 import pytest
-from parties import identity, make_clients, make_server, make_study, random_hulls
+from parties import identity, make_clients, make_server, make_study, random_hulls, summation
 from scipy import stats
 
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.errors import BadMessage
 from fedhull.protocol import messages as m
-from fedhull.protocol.announced import COUNT_PRIME
-from fedhull.protocol.drive import drive
-from fedhull.protocol.memory import MemoryEngine
-from fedhull.study.classes.pseudonym import open_entries
-from fedhull.study.classes.publication import _context, _Published, publish
-from fedhull.study.counts import COUNTS, Counts
-from fedhull.study.hulls.coordinator import HullCoordinator
-from fedhull.study.hulls.holdings import prepare
-from fedhull.study.hulls.learning import learn
-from fedhull.study.hulls.site import HullSite
-from fedhull.study.hulls.sum import HullSummation
+from fedhull.protocol.dealing import COUNT_PRIME
+from fedhull.protocol.drive import MemoryEngine, drive
+from fedhull.rounds.counts import COUNTS, Counts
+from fedhull.rounds.hulls import HullSums
+from fedhull.rounds.learning import ModelNews
+from fedhull.rounds.match import _context
+from fedhull.rounds.pseudonym import open_entries
+from fedhull.study.kinds import task_of
 
 SIZES = [3, 4, 6]
 
@@ -35,17 +32,19 @@ class Study:
         study = make_study(n, classes=3, epsilon=0.2)
         geometry = msgspec.structs.replace(study.geometry, radius=0.99)
         self.study = msgspec.structs.replace(study, geometry=geometry)
+        task = task_of(self.study)
         data = make_tree(90 * n, lineages=3, batches=n, seed=0)
         self.sites = {}
         for i, name in enumerate(sorted(study.clients)):
             # every site has another number of classes
             mine = (data.batch == i) & np.isin(data.y, np.unique(data.y)[: 1 + (i % 3)])
-            held = prepare(self.study, data.x[mine], data.y[mine])
-            self.sites[name] = HullSite(self.study, name, identity(name), held)
+            held = task.prepare(data.x[mine], data.y[mine])
+            self.sites[name] = task.site(name, identity(name), held)
         self.engine = MemoryEngine(self.sites.values())
         self.session = make_server(self.study)
-        self.total = drive(self.session, self.engine)
-        self.content = HullCoordinator(self.study).take(self.total, 0.0).content
+        opened = drive(self.session, self.engine)
+        self.total = opened.total
+        self.content = task.coordinator().take(opened).content
 
     def publish(self, content_for) -> tuple[dict[str, bytes], Counts]:
         """Show every site what the coordinator has made for it; what comes back."""
@@ -58,7 +57,7 @@ class Study:
 
     def with_entries(self, change) -> bytes:
         """The publication with its entries changed: {place: entry} to {place: entry}."""
-        published = msgspec.msgpack.decode(self.content, type=_Published)
+        published = msgspec.msgpack.decode(self.content, type=ModelNews)
         changed = msgspec.structs.replace(published, entries=change(dict(published.entries)))
         return msgspec.msgpack.encode(changed)
 
@@ -103,7 +102,7 @@ def test_what_a_site_is_shown_alone_tells_nothing_about_it(n):
     # the true model to the victim, to the others one that is always wrong, with entries that open
     study = Study(n)
     victim = next(iter(study.sites))
-    learned = learn(study.study, study.total)
+    learned = HullSums(study.study).learn_from(study.total)
     learned.model.classes_ = np.roll(learned.model.classes_, 1)
     wrong = published_again(study, learned)
     _, counts = study.publish(lambda name: study.content if name == victim else wrong)
@@ -130,38 +129,39 @@ def test_who_is_asked_is_the_same_for_all_or_nothing_is_learned():
 def test_an_honest_publication_is_counted():
     study = Study(4)
     _, counts = study.publish(lambda name: study.content)
-    assert counts.tested == sum(site.tested for site in study.sites.values())
-    assert counts.correct == sum(site.correct for site in study.sites.values())
+    assert counts.tested == sum(site.finding.tested for site in study.sites.values())
+    assert counts.correct == sum(site.finding.correct for site in study.sites.values())
 
 
 def test_no_site_can_read_which_classes_another_holds():
     study = Study(6)
-    published = msgspec.msgpack.decode(study.content, type=_Published)
+    published = msgspec.msgpack.decode(study.content, type=ModelNews)
     # as long for one class as for three
-    assert len({len(site.label_of_class) for site in study.sites.values()}) == 3
+    assert len({len(site.session.drawn.labels) for site in study.sites.values()}) == 3
     assert len({len(entry) for entry in published.entries.values()}) == 1
     for site in study.sites.values():
-        me = site.pseudonym
+        me = site.session.drawn
         for place, entry in published.entries.items():
             context = _context(published.model, place)
             if place == me.place:
                 opened = open_entries(me.secret, entry, context)
-                assert sum(c is not None for c in opened) == len(site.label_of_class)
+                assert sum(c is not None for c in opened) == len(site.session.drawn.labels)
             else:
                 with pytest.raises(BadMessage):
                     open_entries(me.secret, entry, context)
 
 
 def published_again(study, learned):
-    return publish(study.study, learned.model, learned.match, study.total.secrets)
+    last = HullSums(study.study)
+    return last.write(last.publication(learned.model, learned))
 
 
 def test_two_publications_of_one_sum_share_no_keystream():
     study = Study(4)
-    again = learn(study.study, study.total)
+    again = HullSums(study.study).learn_from(study.total)
     again.model.classes_ = np.roll(again.model.classes_, 1)
     first, second = (
-        msgspec.msgpack.decode(content, type=_Published).entries
+        msgspec.msgpack.decode(content, type=ModelNews).entries
         for content in (study.content, published_again(study, again))
     )
     for place in first:
@@ -187,7 +187,7 @@ def test_a_coordinator_and_one_site_cannot_say_whose_hulls_are_whose(n):
     for seed in range(60):
         study = make_study(n)
         clients = make_clients(study, random_hulls(study, seed))
-        total = drive(make_server(study), MemoryEngine(clients.values()))
+        total = drive(make_server(study), MemoryEngine(clients.values())).total
         colluder = clients["site-a"]
         assert colluder._order_key == b""
         places = sorted(total.secrets)
@@ -248,7 +248,7 @@ def test_sums_of_different_sizes_for_different_sites_open_nothing():
     assert failures == {"site-a": "InconsistentView"}
     server.advance(replies)
     assert "site-a" not in server._survivors
-    assert HullSummation(study).layout(server._totals, 4) == server._layout
+    assert summation(study).layout(server._totals, 4) == server._layout
 
 
 def test_a_coordinator_cannot_say_that_more_was_announced_than_was():

@@ -5,12 +5,14 @@ from dataclasses import replace
 import msgspec
 import pytest
 from parties import (
+    contribution,
     expected_hulls,
     identity,
     make_clients,
     make_server,
     make_study,
     random_hulls,
+    summation,
 )
 
 from fedhull.errors import BadMessage, BadShares, DecodingError, UnknownLabelSum
@@ -18,11 +20,10 @@ from fedhull.learn.sketch import LENGTH
 from fedhull.protocol import client
 from fedhull.protocol import messages as m
 from fedhull.protocol.dealing import place_in_order
-from fedhull.protocol.drive import drive
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.drive import MemoryEngine, drive
 from fedhull.protocol.shares import SHARE_BYTES
-from fedhull.study.hulls.coordinator import HullCoordinator
-from fedhull.study.hulls.sum import HullContribution
+from fedhull.rounds.round import RoundContribution
+from fedhull.study.kinds import task_of
 
 LIAR = "site-a"
 
@@ -35,27 +36,26 @@ def parties(n, seed=0, **options):
 
 def lying(client, change):
     """Let a client send what `change` makes of its honest vector, given what it goes by."""
-    contribution = client._contribution
-    honest = contribution.vector
+    honest = client._contribution
 
-    def vector(drawn, totals, participants):
-        summation = contribution.summation
-        layout = summation.layout(totals, participants)
-        more = change(drawn, totals[0], participants, summation)
-        return layout.add(honest(drawn, totals, participants), layout.vector(more))
+    class Lying(RoundContribution):
+        def vector(self, drawn, totals, participants):
+            layout = self.summation.layout(totals, participants)
+            more = change(drawn, totals[0], participants, self.summation.round)
+            return layout.add(honest.vector(drawn, totals, participants), layout.vector(more))
 
-    contribution.vector = vector
+    client._contribution = Lying(honest.summation, honest.own)
 
 
-def corners(summation, hulls, total, participants):
+def corners(round, hulls, total, participants):
     """What adds these hulls {label: bins} to a sum, and nothing to any slot."""
-    study = summation.study
+    study = round.study
     sums = study.coding.encode(hulls, total, study.protocol.spare_sums)
     labels = participants * study.labels.classes
     return [
         sums,
-        summation.slots.of_places.encode({}, participants),
-        summation.slots.of_labels.encode({}, labels),
+        round.slots.of_places.encode({}, participants),
+        round.slots.of_labels.encode({}, labels),
     ]
 
 
@@ -74,10 +74,10 @@ def test_corners_added_to_another_sites_class_are_noticed(seed):
     study, _, clients = parties(4, seed, code="binary", classes=2)
     victim = clients["site-b"]
 
-    def add(drawn, total, participants, summation):
+    def add(drawn, total, participants, round):
         # site-b draws its labels in the same step; the order it goes by is known to all
         label = study.labels_of(place_known_to_all(clients, "site-b"))[seed % 2]
-        return corners(summation, {label: [41 + seed]}, total, participants)
+        return corners(round, {label: [41 + seed]}, total, participants)
 
     lying(clients[LIAR], add)
     server = make_server(study)
@@ -92,9 +92,9 @@ def test_carries_into_another_sites_code_are_noticed(seed):
     # 2^b + 2^b is the code of label b + 1: a liar sends its own label twice in one bin
     study, _, clients = parties(3, seed, code="binary", classes=2)
 
-    def add(drawn, total, participants, summation):
+    def add(drawn, total, participants, round):
         own = {drawn.labels[0]: [seed + 1]}
-        return corners(summation, own, total, participants)
+        return corners(round, own, total, participants)
 
     lying(clients[LIAR], add)
     lying(clients[LIAR], add)
@@ -106,12 +106,12 @@ def test_carries_into_another_sites_code_are_noticed(seed):
 def test_a_second_place_is_noticed(code):
     study, _, clients = parties(4, code=code, threshold=3)
 
-    def add(drawn, total, participants, summation):
+    def add(drawn, total, participants, round):
         place = (drawn.place + 1) % (study.places if study.draws_places else 4)
         label, sketch = study.labels_of(place)[0], [5] + [0] * LENGTH
-        other = replace(drawn, place=place, labels=[label])
-        slots = summation.slots.encode(other, {label: sketch}, participants, {label: [7]})
-        return [corners(summation, {label: [7]}, total, participants)[0], *slots]
+        other = msgspec.structs.replace(drawn, place=place, labels=[label])
+        slots = round.slots.encode(other, {label: sketch}, participants, {label: [7]})
+        return [corners(round, {label: [7]}, total, participants)[0], *slots]
 
     lying(clients[LIAR], add)
     with pytest.raises(DecodingError):
@@ -121,19 +121,22 @@ def test_a_second_place_is_noticed(code):
 @pytest.mark.parametrize("code", ["auto", "binary"])
 def test_a_place_that_is_anothers_is_noticed(code):
     study, _, clients = parties(4, code=code)
-    contribution = clients[LIAR]._contribution
-    honest = contribution.draw
+    honest = clients[LIAR]._contribution
 
-    def draw(place, randomness):
-        # even if it could know a place that was drawn at random
-        mine = honest(place, randomness)
-        theirs = clients["site-b"]
-        other = theirs._contribution.draw(place_known_to_all(clients, "site-b"), theirs._randomness)
-        return replace(mine, place=other.place, labels=other.labels[:1] * len(mine.labels))
+    class Lying(RoundContribution):
+        def draw(self, place, randomness):
+            # even if it could know a place that was drawn at random
+            mine = super().draw(place, randomness)
+            theirs = clients["site-b"]
+            other = theirs._contribution.draw(
+                place_known_to_all(clients, "site-b"), theirs._randomness
+            )
+            labels = other.labels[:1] * len(mine.labels)
+            return msgspec.structs.replace(mine, place=other.place, labels=labels)
 
-    contribution.draw = draw
-    for part in ("_hulls", "_sketches", "_classes"):
-        setattr(contribution, part, getattr(contribution, part)[:1])
+    prepared = honest.own.holdings.prepared
+    one = contribution(study, prepared.hulls[:1], prepared.rows[:1])
+    clients[LIAR]._contribution = Lying(one.summation, one.own)
     with pytest.raises(DecodingError):
         drive(make_server(study), MemoryEngine(clients.values()))
 
@@ -145,22 +148,22 @@ def test_a_hull_with_bins_that_are_not_its_corners_is_refused():
     hulls = {"site-a": [[*around, 1]], "site-b": [around], "site-c": [around]}
     total = drive(make_server(study), MemoryEngine(make_clients(study, hulls).values()))
     with pytest.raises(UnknownLabelSum, match="not its corners"):
-        HullCoordinator(study).take(total, 0.0)
+        task_of(study).coordinator().take(total)
 
 
 @pytest.mark.parametrize("code", ["auto", "binary"])
 def test_a_sketch_changed_by_another_site_is_noticed(code):
     study, _, clients = parties(4, code=code)
 
-    def add(drawn, total, participants, summation):
+    def add(drawn, total, participants, round):
         # numbers for every place that a liar could know, as if all were its own
         known = clients["site-b"]._contribution.draw(
             place_known_to_all(clients, "site-b"), clients["site-b"]._randomness
         )
-        more = corners(summation, {}, total, participants)
+        more = corners(round, {}, total, participants)
         labels = participants * study.labels.classes
         # power sums of values alone, without naming the slot a second time
-        told = summation.slots.of_labels.encode({known.labels[0]: [1] * (1 + LENGTH)}, labels)
+        told = round.slots.of_labels.encode({known.labels[0]: [1] * (1 + LENGTH)}, labels)
         more[2] = [0] * (labels + 1 + 2) + told[labels + 1 + 2 :]
         return more
 
@@ -172,10 +175,10 @@ def test_a_sketch_changed_by_another_site_is_noticed(code):
 def test_announcing_too_much_ends_the_session_before_any_upload():
     study, _, clients = parties(4, most_bins=100)
 
-    class Boastful(HullContribution):
+    class Boastful(RoundContribution):
         announced = (10**9,)
 
-    clients[LIAR]._contribution = Boastful(study, [[1]], [[5] + [0] * LENGTH])
+    clients[LIAR]._contribution = Boastful(summation(study), contribution(study, [[1]]).own)
     with pytest.raises(BadMessage, match="more together than the study allows"):
         drive(make_server(study), MemoryEngine(clients.values()))
     assert {client.state.value for client in clients.values()} == {"announced"}
@@ -213,7 +216,7 @@ def test_wrong_shares_are_corrected_and_their_senders_named(liars, of):
     assert (14 - study.threshold) // 2 == 2
     server = make_server(study)
     result = drive(server, WrongShares(clients.values(), study, liars, of))
-    assert result.hulls == expected_hulls(clients, hulls, sorted(clients))
+    assert result.total.hulls == expected_hulls(clients, hulls, sorted(clients))
     assert sorted(server.refused) == liars
     assert all(isinstance(problem, BadShares) for problem in server.refused.values())
 
@@ -231,7 +234,7 @@ def test_who_was_dealt_a_wrong_share_is_not_blamed_alone(monkeypatch):
     monkeypatch.setattr(client, "deal", deal)
     server = make_server(study)
     result = drive(server, MemoryEngine(clients.values()))
-    assert result.hulls == expected_hulls(clients, hulls, sorted(clients))
+    assert result.total.hulls == expected_hulls(clients, hulls, sorted(clients))
     assert "or 'site-a' has dealt it one" in str(server.refused["site-b"])
 
 
@@ -251,7 +254,7 @@ def test_a_wrong_share_of_the_total_is_corrected_and_its_sender_named():
     result = drive(server, Wrong(clients.values()))
     others = sorted(set(clients) - {LIAR})
     assert result.survivors == others
-    assert result.hulls == expected_hulls(clients, hulls, others)
+    assert result.total.hulls == expected_hulls(clients, hulls, others)
     assert "share of how much" in str(server.refused[LIAR])
 
 
@@ -290,7 +293,7 @@ def test_repeated_keys_cost_their_sender_the_study_and_nobody_else(times):
     result = drive(server, Repeating(clients.values()))
     assert isinstance(server.refused[LIAR], BadMessage)
     assert result.survivors == ["site-b", "site-c", "site-d"]
-    assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+    assert result.total.hulls == expected_hulls(clients, hulls, result.survivors)
 
 
 def test_the_longest_advertisements_of_all_sites_fit_into_a_key_list():

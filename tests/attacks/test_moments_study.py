@@ -2,6 +2,7 @@
 classes are found out, and totals that no cells have are not learned from."""
 
 import json
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -12,23 +13,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from restarting import Restarting
 
-from fedhull.codes.signed import from_elements, to_elements
+from fedhull.codes.field import from_elements, to_elements
 from fedhull.errors import BadMessage, BelowThreshold, OutOfTurn, UnknownLabelSum
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import make_kits
 from fedhull.learn.centres import Centres
-from fedhull.learn.extent import Extent
 from fedhull.learn.horocycles import SCALES, draw_horocycles
-from fedhull.learn.moments import BITS, Moments, moments_of_points
+from fedhull.learn.moments import BITS, Extent, Moments, moments_of_points
 from fedhull.protocol import messages as m
-from fedhull.protocol.memory import MemoryEngine
-from fedhull.study.classes.centre_sum import CentreSummation, CentreTotal
-from fedhull.study.classes.match_sum import MatchNews
-from fedhull.study.classes.publication import sealed_entries
-from fedhull.study.coordinator import Publication, run_study
+from fedhull.protocol.drive import MemoryEngine
+from fedhull.rounds.centres import isometry_of
+from fedhull.rounds.learning import ModelNews
+from fedhull.rounds.match import MatchNews, sealed_entries
+from fedhull.rounds.moments import MOMENT_FIELD, MomentSums
+from fedhull.rounds.round import Known, RoundSummation
+from fedhull.rounds.run import Coordinator, run_study
 from fedhull.study.draft import draft_study
-from fedhull.study.moments.coordinator import MomentCoordinator
-from fedhull.study.moments.sum import MOMENT_FIELD, MomentSummation
+from fedhull.study.kinds import task_of
 
 NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
 
@@ -67,21 +68,24 @@ class Watching:
         return replies, failures
 
 
-class Lying(MomentCoordinator):
+class Lying(Coordinator):
     """Publishes after the first sum what `forge` makes of it, and stands by it."""
 
     def __init__(self, study, forge=lambda lying, news: news, at_the_end=None):
-        super().__init__(study)
+        super().__init__(study, task_of(study).rounds)
         self.forge, self.at_the_end = forge, at_the_end
 
-    def _match(self, opened):
-        news = MatchNews.from_bytes(super()._match(opened))
-        self.news = self.forge(self, news).to_bytes()
-        return self.news
+    def publish(self, news):
+        if isinstance(news, MatchNews):
+            self.news = super().publish(self.forge(self, news))
+            return self.news
+        content = super().publish(news)
+        at_the_end = self.at_the_end and isinstance(news, ModelNews)
+        return self.at_the_end(self) if at_the_end else content
 
-    def _published(self):
-        made = super()._published()
-        return Publication(self.at_the_end(self), made.ask) if self.at_the_end else made
+    @property
+    def matched(self):
+        return self.opened[0].total
 
 
 def run(parties, coordinator=None, change=lambda name, raw: raw, engine=None):
@@ -111,8 +115,9 @@ def test_a_site_that_was_told_something_else_than_the_others_uploads_nothing(par
         if name != "lab-a":
             return raw
         message = m.decode_to_client(raw, server.study)
-        news = MatchNews.from_bytes(message.content)
-        other = MatchNews(news.n_classes, news.entries | {7: bytes(40)}).to_bytes()
+        news = msgspec.msgpack.decode(message.content, type=MatchNews)
+        other = MatchNews(news.n_classes, news.entries | {7: bytes(40)})
+        other = msgspec.msgpack.encode(other)
         return m.encode_to_client(msgspec.structs.replace(message, content=other), server.identity)
 
     watching, sites, outcome = run(parties, change=another)
@@ -124,20 +129,22 @@ def test_a_site_that_was_told_something_else_than_the_others_uploads_nothing(par
 
 
 def two_for_one(lying, news, place):
-    numbers = lying.matched.groups.copy()
-    mine = [i for i, lab in enumerate(lying.matched.labels) if lying.study.place_of(lab) == place]
+    numbers = lying.matched.match.groups.copy()
+    mine = [
+        i for i, lab in enumerate(lying.matched.match.labels) if lying.study.place_of(lab) == place
+    ]
     numbers[mine[0]] = numbers[mine[1]]
     return resealed(lying, news, place, numbers)
 
 
 def beyond(lying, news, place):
-    numbers = [n + news.n_classes for n in lying.matched.groups]
+    numbers = [n + news.n_classes for n in lying.matched.match.groups]
     return resealed(lying, news, place, numbers)
 
 
 def resealed(lying, news, place, numbers):
-    match = msgspec.structs.replace(lying.matched, groups=numbers).match
-    entries = sealed_entries(lying.study, match, lying.matched.secrets, news.bound_to)
+    match = replace(lying.matched.match, groups=np.array(numbers))
+    entries = sealed_entries(lying.study, match, lying.matched.said.secrets, news.bound_to)
     return MatchNews(news.n_classes, news.entries | {place: entries[place]})
 
 
@@ -177,19 +184,25 @@ def test_a_coordinator_that_goes_on_without_the_sum_sees_nothing_in_later_sums(
     """Where sites align themselves, there are sums between the nonsense and the last. What comes of
     them the coordinator can make up."""
     parties = made_parties(tmp_path, ALIGNED)
-    opening, made_up = CentreSummation.open, {}
+    opening, made_up = RoundSummation.open, {}
 
     def remember(self, *parts):
         opened = opening(self, *parts)
+        centres = opened.total
+        if not isinstance(centres, Centres):
+            return opened
         # of one cell each, so that nobody can object that there are more than were announced
-        sums = np.rint(opened.centres.sums / opened.centres.counts[:, None]).astype(np.int64)
+        sums = np.rint(centres.sums / centres.counts[:, None]).astype(np.int64)
         single = Centres(np.ones(len(sums), dtype=np.int64), sums)
-        made_up[self.number] = CentreTotal(single, opened.survivors)
+        made_up[self.number] = replace(opened, total=single)
         return opened
 
-    monkeypatch.setattr(CentreSummation, "open", remember)
+    def make_up(self, *parts):
+        return made_up[self.number] if self.number in made_up else opening(self, *parts)
+
+    monkeypatch.setattr(RoundSummation, "open", remember)
     honest, _, _ = run(parties)
-    monkeypatch.setattr(CentreSummation, "open", lambda self, *parts: made_up[self.number])
+    monkeypatch.setattr(RoundSummation, "open", make_up)
 
     def about_one(lying, news):
         return two_for_one(lying, news, sorted(news.entries)[0])
@@ -209,11 +222,11 @@ def test_centres_that_a_site_cannot_align_itself_to_do_not_make_it_stay_away(tmp
     def fail(*parts):
         raise np.linalg.LinAlgError("singular")
 
-    monkeypatch.setattr("fedhull.study.classes.site.align_site", fail)
+    monkeypatch.setattr("fedhull.rounds.centres.align_site", fail)
     watching, sites, outcome = run(parties)
     assert watching.seen == honest.seen
     assert outcome.survivors == NAMES
-    assert all(site.isometry is None for site in sites.values())
+    assert all(isometry_of(site.own) is None for site in sites.values())
 
 
 def test_an_objection_outlives_a_process_and_its_owner_hears_of_it_at_the_end(parties):
@@ -320,19 +333,20 @@ def test_a_site_that_adds_something_else_than_moments_is_noticed_by_the_sum(part
     kits, data = parties
     server = Kit.open(kits / "server")
     sites = {site.name: site for site in sites_in_memory(kits, data)}
-    honest = sites["lab-b"].own_moments
+    *before, last = sites["lab-b"].rounds
 
-    def lied(totals):
-        true = honest(totals)
-        return Moments(-true.gram, true.sums, true.counts)
+    class Lied(MomentSums):
+        def own_moments(self, known, own, totals):
+            true = super().own_moments(known, own, totals)
+            return Moments(-true.gram, true.sums, true.counts)
 
-    sites["lab-b"].own_moments = lied
+    sites["lab-b"].rounds = (*before, Lied(last.study, last.ballot))
     with pytest.raises(UnknownLabelSum, match="some site has sent something else"):
         run_study(server.task.coordinator(), MemoryEngine(sites.values()), server.identity)
 
 
 STUDY = draft_study(4, 3, summary="moments", features=6)
-SUMMATION = MomentSummation(STUDY, 2, 3)
+SUMMATION = RoundSummation(MomentSums(STUDY), Known((b"",), (MatchNews(3, {}),)))
 
 
 def true_sum(seed):
@@ -348,7 +362,7 @@ def true_sum(seed):
 
 def opened(totals, packed):
     vector = [to_elements(packed, MOMENT_FIELD)]
-    return SUMMATION.open(vector, totals, list(STUDY.clients), 4)
+    return SUMMATION.open(vector, totals, list(STUDY.clients), 4).total
 
 
 def position_of(extent, what, class_=0, feature=0):

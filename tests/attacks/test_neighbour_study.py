@@ -1,5 +1,8 @@
 """A coordinator and sites that lie in an encoder study of three sums."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from frames import GENES
@@ -9,29 +12,32 @@ from neighbour_studies import (
     SIZES,
     Curious,
     changed,
+    gene_sums,
+    groups_of_cells,
     honest,
     make_parts,
     make_sites,
     make_study,
     other_axis,
     other_gene,
+    products,
     run,
 )
 from parties import identity
 
-from fedhull.data.raw import lung_all
+from fedhull.codes.power_sums import SlotCoding
+from fedhull.data.datasets import lung_all
 from fedhull.embed.cells import Cells, Preparation
-from fedhull.embed.gene_sums import GeneSums
-from fedhull.embed.projection import Products, Standardisation
+from fedhull.embed.features import GeneSums, Products, Standardisation
 from fedhull.errors import BadMessage, BelowThreshold, DecodingError
 from fedhull.protocol import messages as m
-from fedhull.protocol.drive import drive
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.drive import MemoryEngine, drive
 from fedhull.protocol.server import ServerSession
-from fedhull.study.neighbours import axis_sum
-from fedhull.study.neighbours.anchor_sum import AnchorContribution, AnchorSummation
-from fedhull.study.neighbours.axis_sum import AxisSummation
-from fedhull.study.neighbours.gene_sum import GeneNews, GeneSummation
+from fedhull.rounds import axes as axis_round
+from fedhull.rounds.anchors import _NAMES, Anchors
+from fedhull.rounds.genes import GeneNews
+from fedhull.rounds.round import Known, RoundSummation
+from fedhull.study.kinds import task_of
 
 # A server that does not say the same to all, or not in its turn
 
@@ -55,8 +61,17 @@ def after_the_first_sum(study, sites):
     """(session, coordinator, engine, what it would publish) when the first sum is opened."""
     engine, coordinator = MemoryEngine(sites.values()), Curious(study)
     session = ServerSession(study, coordinator.next_sum(), identity("coordinator"))
-    made = coordinator.take(drive(session, engine), 0.0)
+    made = coordinator.take(drive(session, engine))
     return session, coordinator, engine, made
+
+
+def all_sums(study):
+    """The three sums of a study, as they are after what an honest coordinator publishes."""
+    known = honest()[2].known
+    return [
+        RoundSummation(round, Known(known.raw[:i], known.news[:i]))
+        for i, round in enumerate(task_of(study, LISTED.to_bytes()).rounds)
+    ]
 
 
 def refusals(engine, study, summation):
@@ -69,11 +84,7 @@ def refusals(engine, study, summation):
 def test_no_sum_is_given_twice_or_before_its_turn():
     study = make_study()
     sites = make_sites(study, make_parts())
-    sums = [
-        GeneSummation(study, len(GENES)),
-        AxisSummation(study, 20, b""),
-        AnchorSummation(study, 5, b""),
-    ]
+    sums = all_sums(study)
     engine = MemoryEngine(sites.values())
     assert refusals(engine, study, sums[1]) == {"OutOfTurn"}
     assert refusals(engine, study, sums[2]) == {"OutOfTurn"}
@@ -90,7 +101,8 @@ def test_no_sum_is_given_twice_or_before_its_turn():
 def test_after_the_third_sum_no_other_is_given():
     study, sites, coordinator, engine, _ = honest()
     assert all(site.done for site in sites.values())
-    for summation in (GeneSummation(study, 60), AnchorSummation(study, 5, b"")):
+    first, _, third = all_sums(study)
+    for summation in (first, third):
         assert refusals(engine, study, summation) == {"OutOfTurn"}
     assert len(coordinator.opened) == 3
 
@@ -105,19 +117,19 @@ def test_a_publication_of_another_session_or_study_is_refused(name):
     _, _, engine, _ = after_the_first_sum(study, sites)
     replies, failures = engine.step("publish", replayed)
     assert (replies, set(failures.values())) == ({}, {"BadMessage"})
-    assert all(site.sums_done == 0 for site in sites.values())
+    assert all(site.rounds_done == 0 for site in sites.values())
 
 
 @pytest.mark.parametrize("which", [1, 2], ids=["axes", "encoder"])
 def test_what_belongs_after_a_later_sum_is_of_no_use_after_the_first(which):
     _, finished, *_ = honest()
-    later = finished["lab-a"]._published[which]
+    later = finished["lab-a"].known.raw[which]
     study = make_study()
     sites = make_sites(study, make_parts())
     session, coordinator, engine, _ = after_the_first_sum(study, sites)
     assert engine.step("publish", session.publish(later)) == ({}, {})
     assert all(isinstance(site.complaint, BadMessage) for site in sites.values())
-    for summation in (coordinator.next_sum(), GeneSummation(study, 60)):
+    for summation in (coordinator.next_sum(), all_sums(study)[0]):
         assert refusals(engine, study, summation) == {"OutOfTurn"}
 
 
@@ -146,7 +158,7 @@ def threshold_scaling(rng):
 
 def test_whatever_scaling_is_published_the_second_sum_is_the_same():
     study, sites, *_ = honest()
-    plain = {name: axis_sum.packed(site.products(), 300) for name, site in sites.items()}
+    plain = {name: axis_round.packed(products(site), 300) for name, site in sites.items()}
     mean, deviation = threshold_scaling(np.random.default_rng(0))
 
     def forge(news):
@@ -156,12 +168,12 @@ def test_whatever_scaling_is_published_the_second_sum_is_the_same():
 
     scaled = make_sites(study, make_parts())
     coordinator, _, outcome = run(study, scaled, Curious(study, forge=forge))
-    assert len(outcome.survivors) == 3
+    assert len(outcome.in_rounds) == 3
     for name, site in scaled.items():
-        assert np.array_equal(site.gene_news.standard(LISTED).mean, mean)
-        assert np.array_equal(axis_sum.packed(site.products(), 300), plain[name])
+        assert np.array_equal(site.known.news[0].standard(LISTED).mean, mean)
+        assert np.array_equal(axis_round.packed(products(site), 300), plain[name])
     assert np.array_equal(
-        coordinator.opened[1].products.products, honest()[2].opened[1].products.products
+        coordinator.opened[1].total.products, honest()[2].opened[1].total.products
     )
 
 
@@ -209,7 +221,7 @@ def test_no_axes_make_a_sites_refusal_depend_on_its_cells(correction):
     sites = make_sites(study, make_parts())
     _, engine, outcome = run(study, sites, Curious(study, forge=forge))
     assert engine.uploads(3) == NAMES
-    assert len(outcome.survivors) == 3
+    assert len(outcome.in_rounds) == 3
 
     def beyond(news):
         if isinstance(news, GeneNews):
@@ -235,12 +247,12 @@ def test_axes_that_are_single_genes_tell_what_groups_of_cells_express_on_average
     study = make_study()
     sites = make_sites(study, make_parts())
     coordinator, *_ = run(study, sites, Curious(study, forge=forge))
-    standard = sites["lab-a"].gene_news.standard(LISTED)
-    read = coordinator.opened[2].anchors * standard.deviation[:5] + standard.mean[:5]
+    standard = sites["lab-a"].known.news[0].standard(LISTED)
+    read = coordinator.opened[2].total.anchors * standard.deviation[:5] + standard.mean[:5]
     expected, alone = [], 0
     for site in sites.values():
         seen = standard.preparation.apply(site.holdings.training).toarray()[:, :5]
-        for rows in site.groups_of_cells[1]:
+        for rows in groups_of_cells(site)[1]:
             assert len(rows) >= 5
             expected.append(seen[rows].mean(axis=0))
             alone += int(((seen[rows] > 0).sum(axis=0) == 1).sum())
@@ -261,11 +273,11 @@ def without(name, number):
 
 def test_a_dropout_after_the_first_sum_tells_how_many_cells_the_site_has_and_means_of_its_genes():
     _, sites, coordinator, _, outcome = without("lab-d", 2)
-    assert [len(each) for each in outcome.survivors] == [4, 3, 3]
-    genes, axes = coordinator.opened[0].sums, coordinator.opened[1].products
+    assert [len(each) for each in outcome.in_rounds] == [4, 3, 3]
+    genes, axes = coordinator.opened[0].total, coordinator.opened[1].total
     assert genes.cells - axes.cells == SIZES[3]
-    chosen = coordinator._gene_news.chosen
-    truly = sites["lab-d"].gene_sums()
+    chosen = coordinator.gene_news.chosen
+    truly = gene_sums(sites["lab-d"])
     np.testing.assert_allclose(genes.seen[chosen] - axes.sums, truly.seen[chosen], atol=1e-6)
     squares = genes.seen_squares[chosen] - axes.products.diagonal()
     np.testing.assert_allclose(squares, truly.seen_squares[chosen], atol=1e-6)
@@ -273,16 +285,17 @@ def test_a_dropout_after_the_first_sum_tells_how_many_cells_the_site_has_and_mea
 
 def test_a_dropout_after_the_second_sum_tells_how_many_cells_the_site_has_and_roughly_their_mean():
     _, sites, coordinator, _, outcome = without("lab-d", 3)
-    assert [len(each) for each in outcome.survivors] == [4, 4, 3]
-    products, anchors = coordinator.opened[1].products, coordinator.opened[2]
+    assert [len(each) for each in outcome.in_rounds] == [4, 4, 3]
+    products, anchors = coordinator.opened[1].total, coordinator.opened[2].total
     n = products.cells - anchors.cells
     assert n == SIZES[3]
-    of_all = coordinator._axis_news.axes(20).mean * products.cells
+    of_all = coordinator.axis_news.axes(20).mean * products.cells
     guessed = (of_all - anchors.anchors.mean(axis=0) * anchors.cells) / n
     truly = (
         sites["lab-d"]
-        .axis_news.axes(20)
-        .features(sites["lab-d"].gene_news.standard(LISTED), sites["lab-d"].holdings.training)
+        .known.news[1]
+        .axes(20)
+        .features(sites["lab-d"].known.news[0].standard(LISTED), sites["lab-d"].holdings.training)
     )
     typical = truly.mean(axis=0)
     assert np.linalg.norm(guessed - typical) < 0.5 * truly.std()
@@ -296,17 +309,17 @@ def test_a_dropout_within_a_sum_tells_how_many_cells_the_site_has_and_nothing_of
         messages["lab-a"] for n, kind, messages, *_ in engine.seen if (n, kind) == (1, "upload")
     ]
     announced = m.decode_to_client(size, study, False, 1).totals
-    assert announced[0] - coordinator.opened[0].sums.cells == SIZES[3]
+    assert announced[0] - coordinator.opened[0].total.cells == SIZES[3]
     assert sites["lab-d"].session.uploaded is False
-    three = np.sum([sites[name].gene_sums().express for name in NAMES[:3]], axis=0)
-    assert np.array_equal(coordinator.opened[0].sums.express, three)
+    three = np.sum([gene_sums(sites[name]).express for name in NAMES[:3]], axis=0)
+    assert np.array_equal(coordinator.opened[0].total.express, three)
 
 
 def test_of_genes_that_are_not_chosen_a_dropout_between_two_sums_tells_nothing():
     """Two federations that the coordinator cannot tell apart, in which the site that drops out has
     other counts of such a gene."""
     opened, own = [], []
-    chosen = honest()[2]._gene_news.chosen
+    chosen = honest()[2].gene_news.chosen
     first, second = sorted(set(range(60)) - set(chosen))[:2]
     for swapped in (False, True):
         parts = [Cells(part.x.copy(), GENES) for part in make_parts()]
@@ -316,15 +329,15 @@ def test_of_genes_that_are_not_chosen_a_dropout_between_two_sums_tells_nothing()
         study = make_study()
         sites = make_sites(study, parts)
         coordinator, *_ = run(study, sites, vanish={"2/advertise": ["lab-d"]})
-        assert not {first, second} & set(coordinator._gene_news.chosen)
-        opened.append(coordinator.opened)
-        own.append(sites["lab-d"].gene_sums().values[first])
+        assert not {first, second} & set(coordinator.gene_news.chosen)
+        opened.append([each.total for each in coordinator.opened])
+        own.append(gene_sums(sites["lab-d"]).values[first])
     assert abs(own[0] - own[1]) > 1.0
     (genes, axes, anchors), others = opened
     for field in ("cells", "express", "values", "squares", "seen", "seen_squares"):
-        one, other = (getattr(each.sums, field) for each in (genes, others[0]))
+        one, other = (getattr(each, field) for each in (genes, others[0]))
         np.testing.assert_allclose(one, other, rtol=1e-12)
-    np.testing.assert_allclose(axes.products.products, others[1].products.products, rtol=1e-12)
+    np.testing.assert_allclose(axes.products, others[1].products, rtol=1e-12)
     np.testing.assert_allclose(anchors.anchors, others[2].anchors, atol=1e-6)
 
 
@@ -333,41 +346,33 @@ def test_of_genes_that_are_not_chosen_a_dropout_between_two_sums_tells_nothing()
 
 def spoiled(site, **change):
     """The site, with something else in its part of the third sum."""
-    honest_contribution = site.contribution
-
-    def contribution():
-        made = honest_contribution()
-        return _Spoiled(made, **change) if isinstance(made, AnchorContribution) else made
-
-    site.contribution = contribution
+    *before, last = site.rounds
+    site.rounds = (*before, _Spoiled(last.study, last.genes, **change))
 
 
-class _Spoiled:
-    def __init__(self, made, make=None, vector=None):
-        anchors, cells = made.make()
-        self.made = (
-            AnchorContribution(made.summation, lambda: make(anchors, cells)) if make else made
-        )
-        self.summation, self.announced, self.draw = made.summation, made.announced, self.made.draw
-        self.vector = vector(self.made) if vector else self.made.vector
+@dataclass(frozen=True)
+class _Spoiled(Anchors):
+    make: Callable | None = None
+    vector: Callable | None = None
+
+    def own_anchors(self, known, own):
+        made = super().own_anchors(known, own)
+        return self.make(*made) if self.make else made
+
+    def encode(self, known, own, totals, participants):
+        if self.vector is None:
+            return super().encode(known, own, totals, participants)
+        return self.vector(self.layout(known, totals, participants), own.drawn, totals)
 
 
-def noise(made):
-    def vector(drawn, totals, participants):
-        layout = made.summation.layout(totals, participants)
-        return layout.add_mask(layout.zeros(), bytes(32))
-
-    return vector
+def noise(layout, drawn, totals):
+    return layout.add_mask(layout.zeros(), bytes(32))
 
 
-def too_far(made):
-    def vector(drawn, totals, participants):
-        layout = made.summation.layout(totals, participants)
-        coding = made.summation.coding
-        slots = {name: [2**50] * coding.width for name in drawn}
-        return layout.vector([coding.encode(slots, totals[0]), [60]])
-
-    return vector
+def too_far(layout, drawn, totals):
+    coding = SlotCoding(_NAMES, 5)
+    slots = {name: [2**50] * coding.width for name in drawn}
+    return layout.vector([coding.encode(slots, totals[0]), [60]])
 
 
 @pytest.mark.parametrize(

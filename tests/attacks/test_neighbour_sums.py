@@ -12,7 +12,9 @@ from neighbour_studies import (
     SIZES,
     USUAL,
     Curious,
+    anchors,
     changed,
+    groups_of_cells,
     honest,
     make_parts,
     make_sites,
@@ -22,16 +24,18 @@ from neighbour_studies import (
 from parties import identity
 from scipy.sparse import csr_matrix
 
-from fedhull.data.raw import lung_all
+from fedhull.codes.power_sums import SlotCoding
+from fedhull.data.datasets import lung_all
 from fedhull.embed.cells import Cells, Preparation
-from fedhull.embed.gene_sums import GeneSums
-from fedhull.embed.projection import Standardisation
+from fedhull.embed.features import GeneSums, Standardisation
 from fedhull.protocol.keys import Randomness, digest
+from fedhull.rounds.anchors import _NAMES, Anchors
+from fedhull.rounds.cells import hold
+from fedhull.rounds.genes import GeneNews
+from fedhull.rounds.round import RoundContribution, RoundSummation
+from fedhull.rounds.site import _as_plain
+from fedhull.study.gene_list import GeneList
 from fedhull.study.kinds import task_of
-from fedhull.study.neighbours.anchor_sum import AnchorContribution, AnchorSummation
-from fedhull.study.neighbours.gene_sum import GeneNews
-from fedhull.study.neighbours.genes import GeneList
-from fedhull.study.neighbours.holdings import hold
 from fedhull.study.study import Disclosure
 
 
@@ -120,7 +124,7 @@ def test_that_is_what_the_coordinator_opens():
     parts = rare.sites(5)
     coordinator = Curious(rare.study, lung_genes(), forge)
     run(rare.study, make_sites(rare.study, parts, lung_genes()), coordinator)
-    opened = coordinator.opened[1].products
+    opened = coordinator.opened[1].total
     assert rare.score(opened) == pytest.approx(rare.score_of(parts), rel=1e-6)
 
 
@@ -140,7 +144,7 @@ def test_products_of_a_gene_that_five_cells_express_tell_what_these_express_on_a
     study = make_study()
     sites = make_sites(study, parts)
     coordinator, *_ = run(study, sites, Curious(study, forge=forge))
-    opened = coordinator.opened[1].products
+    opened = coordinator.opened[1].total
     seen = Preparation(GENES[:20], counts=True).apply(sites["lab-d"].holdings.training)
     truly = np.asarray(seen.toarray())[:5, 1:].mean(axis=0)
     read = opened.products[0, 1:] / opened.sums[0]
@@ -164,7 +168,7 @@ def test_cells_that_alone_express_as_many_genes_as_they_are_can_be_read_from_pro
     study = make_study(n_genes=g)
     sites = make_sites(study, parts)
     coordinator, *_ = run(study, sites, Curious(study, forge=forge))
-    products = coordinator.opened[1].products.products
+    products = coordinator.opened[1].total.products
     squared, turn = np.linalg.eigh(products[:6, :6])
     assert squared[0] < 1e-6 < squared[1]
     rotated = (turn[:, 1:] / np.sqrt(squared[1:])).T @ products[:6]
@@ -190,7 +194,7 @@ def test_no_anchor_is_of_three_cells_of_a_rare_type_alone(kind):
     run(study, sites, genes=lung_genes())
     largest = 0.0
     for name, own in zip(NAMES, rows, strict=True):
-        for group in sites[name].groups_of_cells[1]:
+        for group in groups_of_cells(sites[name])[1]:
             largest = max(largest, float(is_rare[own[group]].mean()))
     assert 0.0 < largest <= 3 / 5
 
@@ -198,8 +202,8 @@ def test_no_anchor_is_of_three_cells_of_a_rare_type_alone(kind):
 @pytest.mark.parametrize("expressing", [1, 2, 3, 4])
 def test_a_gene_that_fewer_than_five_cells_of_a_site_express_leaves_nothing_in_any_sum(expressing):
     _, finished, *_ = honest()
-    study, published = make_study(), finished["lab-a"]._published
-    gene = finished["lab-a"].gene_news.chosen[3]
+    study, passed = make_study(), finished["lab-a"].own.passed
+    gene = finished["lab-a"].known.news[0].chosen[3]
     x = make_parts()[0].x.copy()
     x[:, gene] = 0
     some = x.copy()
@@ -210,7 +214,7 @@ def test_a_gene_that_fewer_than_five_cells_of_a_site_express_leaves_nothing_in_a
         task = task_of(study, LISTED.to_bytes())
         sent = []
         for done in range(3):
-            standing = msgspec.msgpack.encode({"published": published[:done]})
+            standing = msgspec.msgpack.encode([_as_plain(each) for each in passed[:done]])
             site = task.site("lab-a", identity("lab-a"), held, Randomness(bytes(32)), standing)
             contribution = site.contribution()
             drawn = contribution.draw(0, Randomness(bytes(32)))
@@ -232,9 +236,12 @@ def test_a_gene_that_fewer_than_five_cells_of_a_site_express_leaves_nothing_in_a
 def test_the_names_of_anchors_say_nothing_of_their_order_or_of_whose_they_are():
     """Over many sessions: where a site's anchors stand among all, in the order of their names, and
     how often neighbours in that order are one site's."""
-    contribution = AnchorContribution(
-        AnchorSummation(make_study(), 5, b""), lambda: (np.zeros((8, 5)), 40)
-    )
+
+    class Eight(Anchors):
+        def own_anchors(self, known, own):
+            return np.zeros((8, 5)), 40
+
+    contribution = RoundContribution(RoundSummation(Eight(make_study(), LISTED)), None)
     ranks, neighbours = np.zeros((8, 32)), []
     for session in range(400):
         roots = [digest(bytes([place]), session.to_bytes(2, "big")) for place in range(4)]
@@ -253,14 +260,15 @@ def test_the_names_of_anchors_say_nothing_of_their_order_or_of_whose_they_are():
 def test_of_an_anchor_nothing_leaves_but_where_it_lies_and_not_how_many_cells_it_stands_for():
     """All groups of a site are about equally large, so that sizes would tell which are its own."""
     study, sites, coordinator, *_ = honest()
-    sizes = {name: {len(rows) for rows in site.groups_of_cells[1]} for name, site in sites.items()}
+    sizes = {name: {len(rows) for rows in groups_of_cells(site)[1]} for name, site in sites.items()}
     assert all(max(each) - min(each) <= 1 for each in sizes.values())
-    opened = coordinator.opened[2]
-    expected = np.concatenate([site.anchors[0] for site in sites.values()])
+    opened = coordinator.opened[2].total
+    expected = np.concatenate([anchors(site)[0] for site in sites.values()])
     expected = np.rint(expected * 2**24) / 2**24
     assert opened.anchors.tolist() == sorted(expected.tolist())
     assert opened.cells == sum(SIZES)
-    assert AnchorSummation(study, 5, b"").coding.width == 5
+    layout = Anchors(study, LISTED).layout(sites["lab-a"].known, (96,), 4)
+    assert layout.parts[0][1] == SlotCoding(_NAMES, 5).length(96)
 
 
 def test_anchors_of_a_site_that_measures_differently_can_be_told_from_the_others():
@@ -269,9 +277,10 @@ def test_anchors_of_a_site_that_measures_differently_can_be_told_from_the_others
     study = make_study()
     sites = make_sites(study, parts)
     coordinator, *_ = run(study, sites)
-    anchors = coordinator.opened[2].anchors
-    own = {tuple(each) for each in (np.rint(sites["lab-d"].anchors[0] * 2**24) / 2**24).tolist()}
-    is_own = np.array([tuple(each) in own for each in anchors.tolist()])
-    apart = np.linalg.norm(anchors[:, None] - anchors, axis=2) + 1e9 * np.eye(len(anchors))
+    all_anchors = coordinator.opened[2].total.anchors
+    own = {tuple(each) for each in (np.rint(anchors(sites["lab-d"])[0] * 2**24) / 2**24).tolist()}
+    is_own = np.array([tuple(each) in own for each in all_anchors.tolist()])
+    apart = np.linalg.norm(all_anchors[:, None] - all_anchors, axis=2)
+    apart += 1e9 * np.eye(len(all_anchors))
     assert (is_own[apart.argmin(axis=1)] == is_own).mean() > 0.95
     assert is_own.sum() == len(own)

@@ -13,17 +13,14 @@ import pytest
 from scipy.special import betaincinv
 
 from fedhull.errors import InvalidInput
-from fedhull.learn.extent import Extent
 from fedhull.learn.horocycles import SCALES, draw_horocycles
-from fedhull.learn.moments import moments_of_points
+from fedhull.learn.moments import Extent, moments_of_points
 from fedhull.learn.sketch import LENGTH, LONGEST
 from fedhull.learn.tally import TEMPERATURES, Tally
-from fedhull.noise.accounting import epsilon_of
-from fedhull.noise.gaussian import discrete_gaussian
-from fedhull.study.classes.told import tell
+from fedhull.noise import discrete_gaussian, epsilon_of
+from fedhull.rounds.noise import Noise, key_for, noise_of
 from fedhull.study.draft import draft_study, with_names
-from fedhull.study.moments.holdings import prepare
-from fedhull.study.noise import Noise, key_for, noise_of
+from fedhull.study.kinds import task_of
 
 FEATURES, CLASSES, CANDIDATES, SITES = 2, 2, 1, 3
 DRAWS, CONFIDENCE = 6_000, 0.95
@@ -36,6 +33,11 @@ def study(epsilon, **settings):
     return draft_study(
         SITES, CLASSES, summary="moments", features=FEATURES, dp_epsilon=epsilon, **settings
     )
+
+
+def describe(of_study, cells):
+    """The row of a class with these cells."""
+    return task_of(of_study).rounds[0].slots.describe(cells)
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def _bound(threshold, without, with_it, delta):
 def slots(noise, of_study):
     """Count and sketch of a class at a site: the cell is in the middle, where none is longer."""
     cells = CELLS[:20]
-    before, after = (tell(of_study, x) for x in (cells, np.append(cells, [[0.0, 0.0]], axis=0)))
+    before, after = (describe(of_study, x) for x in (cells, np.append(cells, [[0.0, 0.0]], axis=0)))
     change = np.subtract(after, before).astype(float)
     count, sketch = noise.slot_variances
     return [Part(change[:1], count), Part(change[1:], sketch)]
@@ -124,7 +126,7 @@ def claims(epsilon):
     and in totals, one that is held out in votes."""
     of_study = study(epsilon)
     noise = noise_of(of_study)
-    delta, cost = noise.privacy.delta, noise.cost
+    delta, cost = noise.promise.delta, noise.cost
     of_slots, of_totals = slots(noise, of_study), totals(noise)
     shares = {"slots": cost * 0.15, "totals": cost * 0.85}
     return {
@@ -177,7 +179,7 @@ def test_no_cell_changes_what_is_said_of_its_class_by_more_than_the_longest_sket
     of_study, rng = study(1.0), np.random.default_rng(seed)
     for _ in range(200):
         cells = rng.uniform(-0.7, 0.7, (rng.integers(1, 30), 2))
-        change = np.subtract(tell(of_study, cells), tell(of_study, cells[1:]))
+        change = np.subtract(describe(of_study, cells), describe(of_study, cells[1:]))
         assert change[0] == 1
         assert np.square(change[1:]).sum() <= LONGEST**2
 
@@ -186,7 +188,7 @@ def test_rounded_sketches_would_change_by_more():
     rounded, rng, most = study(None, align=0), np.random.default_rng(0), 0.0
     for _ in range(200):
         cells = rng.uniform(-0.7, 0.7, (rng.integers(2, 30), 2))
-        change = np.subtract(tell(rounded, cells), tell(rounded, cells[1:]))
+        change = np.subtract(describe(rounded, cells), describe(rounded, cells[1:]))
         most = max(most, float(np.square(change[1:].astype(float)).sum()))
     assert most > 1.5 * LONGEST**2
 
@@ -228,4 +230,4 @@ def test_no_cell_changes_a_tally_by_more_than_its_squares(seed):
 def test_a_class_that_stands_for_several_is_refused_since_its_cells_would_count_twice():
     named = with_names(study(1.0), ["a", "b"])
     with pytest.raises(InvalidInput, match="stands for several"):
-        prepare(named, CELLS[:4], np.array(["both"] * 4), several={"both": ["a", "b"]})
+        task_of(named).prepare(CELLS[:4], np.array(["both"] * 4), several={"both": ["a", "b"]})

@@ -15,8 +15,8 @@ from fedhull.kits.provision import make_kits
 from fedhull.protocol.drive import drive
 from fedhull.protocol.messages import decode_to_client, encode_to_client
 from fedhull.protocol.server import ServerSession
-from fedhull.study.counts import COUNTS
-from fedhull.study.hulls.site import HullSite
+from fedhull.rounds.counts import COUNTS
+from fedhull.rounds.site import Site
 
 NAMES = ["lab-a", "lab-b", "lab-c"]
 BAD = [b"", b"[]", b'{"class_of_label": {}}', b'{"format": "fedhull-model"}']
@@ -44,7 +44,7 @@ def status(engine, name):
 @pytest.mark.parametrize("published", BAD)
 def test_the_answer_does_not_say_what_a_site_made_of_a_publication(parties, published):
     coordinator, session, engine = parties
-    good = session.publish(coordinator.take(session.aggregate, 0.0).content, COUNTS)
+    good = session.publish(coordinator.take(session.aggregate).content, COUNTS)
     fine, objecting = good["lab-a"], session.publish(published, COUNTS)["lab-b"]
     (reply, error), (noise, silence) = (
         engine.site(name).answer("publish", message)
@@ -61,12 +61,12 @@ def test_the_answer_does_not_say_what_a_site_made_of_a_publication(parties, publ
 def test_a_publication_is_looked_at_once_even_by_a_site_that_is_restarted(parties, monkeypatch):
     coordinator, session, engine = parties
     engine.step("publish", session.publish(BAD[0], COUNTS))
-    good = session.publish(coordinator.take(session.aggregate, 0.0).content, COUNTS)
+    good = session.publish(coordinator.take(session.aggregate).content, COUNTS)
 
     def look(self, published):
         raise AssertionError("the second publication was looked at")
 
-    monkeypatch.setattr(HullSite, "take", look)
+    monkeypatch.setattr(Site, "_use", look)
     assert engine.step("publish", good) == ({}, dict.fromkeys(NAMES, "OutOfTurn"))
     assert status(engine, "lab-a")["error"] == "BadMessage"
 
@@ -78,7 +78,7 @@ def test_a_site_that_dies_over_a_publication_has_journalled_it(parties, monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(HullSite, "take", die)
+        patch.setattr(Site, "_use", die)
         with pytest.raises(KeyboardInterrupt):
             engine.step("publish", session.publish(BAD[0], COUNTS))
     assert Journal.from_bytes(engine.journals["lab-a"]).published == 1
@@ -92,7 +92,7 @@ def test_a_failure_that_should_not_be_looks_like_any_answer(parties, monkeypatch
     def fail(self, published):
         raise RuntimeError("patient 17")
 
-    monkeypatch.setattr(HullSite, "take", fail)
+    monkeypatch.setattr(Site, "_use", fail)
     run = engine.site("lab-a")
     reply, error = run.answer("publish", session.publish(b"{}", COUNTS)["lab-a"])
     assert error is None
@@ -112,14 +112,14 @@ def test_a_site_that_cannot_answer_at_all_says_what_every_site_says_out_of_turn(
     message = session.publish(b"{}", COUNTS)["lab-a"]
     run = engine.site("lab-a")
     run.prepare()
-    monkeypatch.setattr(HullSite, "receive", fail)
+    monkeypatch.setattr(Site, "receive", fail)
     assert run.answer("publish", message) == (None, "OutOfTurn")
     assert engine.site("lab-a").answer("publish", message) == (None, "OutOfTurn")
 
 
 def test_a_site_without_room_for_its_result_answers_all_the_same(parties):
     coordinator, session, engine = parties
-    good = session.publish(coordinator.take(session.aggregate, 0.0).content, COUNTS)
+    good = session.publish(coordinator.take(session.aggregate).content, COUNTS)
     (engine.site("lab-a").results / "model.json").mkdir()
     reply, error = engine.site("lab-a").answer("publish", good["lab-a"])
     assert error is None
@@ -146,6 +146,6 @@ def test_a_forged_publication_or_one_of_another_session_uses_nothing_up(parties)
     foreign = encode_to_client(other, server.identity)
     assert engine.site("lab-a").answer("publish", foreign) == (None, "BadMessage")
     assert Journal.from_bytes(engine.journals["lab-a"]).published == 0
-    good = session.publish(coordinator.take(session.aggregate, 0.0).content, COUNTS)
+    good = session.publish(coordinator.take(session.aggregate).content, COUNTS)
     assert engine.step("publish", good)[1] == {}
     assert (engine.site("lab-a").results / "model.json").exists()

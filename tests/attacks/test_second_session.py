@@ -270,7 +270,7 @@ def test_the_sums_of_one_session_upload_once_each_and_a_second_session_does_not(
     engine = Restarting(kits, NAMES)
     server = Kit.open(kits / "server")
     coordinate(server, "run", engine, 1.0, lambda progress: None)
-    assert [upload.sums for upload in ledger.uploads()] == [3, 3, 3]
+    assert [upload.rounds for upload in ledger.uploads()] == [3, 3, 3]
     # with everything rolled back but the ledger, no sum is uploaded again
     rolled_back = Restarting(kits, NAMES, run="again")
     for name in NAMES:

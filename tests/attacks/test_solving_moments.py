@@ -11,9 +11,8 @@ import pytest
 from scipy.optimize import least_squares, linear_sum_assignment
 
 import fedhull
-from fedhull.learn.extent import Extent
 from fedhull.learn.horocycles import draw_horocycles, horocycle_features
-from fedhull.learn.moments import BITS, Moments
+from fedhull.learn.moments import BITS, Extent, Moments
 from fedhull.learn.sketch import class_sketch, from_fixed, sketch_waves, slot_sketch
 
 WAVES = sketch_waves(2, 0)

@@ -13,15 +13,14 @@ import pytest
 from parties import Listening, identity, make_clients, make_server, make_study, random_hulls
 from scipy import stats
 
-from fedhull.codes.slots import SLOT_FIELD
+from fedhull.codes.power_sums import SLOT_FIELD
 from fedhull.errors import BelowThreshold
 from fedhull.protocol import messages as m
 from fedhull.protocol.client import ClientState
-from fedhull.protocol.dealing import lengths
+from fedhull.protocol.dealing import fingerprints, keys_digest, lengths
 from fedhull.protocol.keys import Randomness, seal, unseal
 from fedhull.protocol.masking import pairwise_mask, self_mask
-from fedhull.protocol.views import fingerprints, keys_digest
-from fedhull.study.counts import COUNTS, Counts
+from fedhull.rounds.counts import COUNTS, Counts
 
 SITES = 40
 VICTIM = "site-007"
@@ -283,7 +282,13 @@ def test_an_upload_looks_uniform_to_the_server_and_as_many_sites_as_are_tolerate
         assert rest
         opened = layout.subtract(bare, pairwise_mask(VICTIM, rest, view, layout))
         sums = session.study.coding.encode(
-            dict(zip(victim.drawn.labels, victim._contribution._hulls, strict=True)),
+            dict(
+                zip(
+                    victim.drawn.labels,
+                    victim._contribution.own.holdings.prepared.hulls,
+                    strict=True,
+                )
+            ),
             victim.totals[0],
             session.study.protocol.spare_sums,
         )

@@ -13,7 +13,7 @@ def test_demo_runs_a_whole_study(tmp_path):
     run = fedhull("demo", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     assert "1 dropped out" in run.stdout
-    assert "Hulls at the server equal the sites': yes" in run.stdout
+    assert "Sums at the coordinator equal the sites': yes" in run.stdout
     picture = (tmp_path / "fedhull-demo" / "hulls.svg").read_text()
     assert picture.startswith("<?xml")
     assert "<image" not in picture
@@ -89,13 +89,13 @@ def test_simulate_says_what_left_in_a_study_of_moments(tmp_path, names):
     assert run.returncode == 0, run.stderr
     told = " ".join(run.stdout.split())
     assert "Leakage: no points left." in told
-    assert "totals of up to 32 features left" in told
-    assert "Totals at the server equal the sites' sums: yes" in told
-    assert ("a count left, and where its cells lie, in five numbers or" in told) == (not names)
-    assert ("classes matched rightly: 100.0%" in told) == (not names)
+    assert "sums of at most 32 functions of where cells lie (features)" in told
+    assert "Sums at the coordinator equal the sites': yes" in told
+    assert ("its number of cells and its place, five numbers" in told) == (not names)
+    assert "classes matched rightly: 100.0%" in told
     assert not any(word in told for word in ("corner", "hull ", " bin", "guard", "None"))
     page = tmp_path / "fedhull-simulation" / "report.html"
-    assert '"page":"moment-simulation"' in page.read_text()
+    assert '"page":"simulation"' in page.read_text()
 
 
 def test_plan_reads_a_sites_own_points():

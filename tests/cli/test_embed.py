@@ -55,7 +55,7 @@ def test_raw_cells_are_embedded_on_the_way_and_one_is_told(counts):
     result = json.loads(study.stdout)
     assert result["accuracy"]["FL"]["mean"] > 85
     assert result["settings"]["frame"] == "pooled"
-    assert "an encoder is fitted to all training cells in one place" in " ".join(
+    assert "an encoder with default settings is fitted to the pooled training cells" in " ".join(
         study.stderr.split()
     )
 

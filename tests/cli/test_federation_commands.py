@@ -56,7 +56,7 @@ def test_a_host_that_is_none_leaves_no_half_made_kits(study):
 def test_without_a_yes_nothing_is_sent(study, answer, code):
     done = client(study, answer=answer)
     assert done.returncode == code
-    assert "points would leave" in done.stderr
+    assert "Round learn" in done.stderr
     assert "nothing was sent" in done.stderr
     assert done.stdout == ""
     assert not (study / "kits" / "lab-a" / "consent.json").exists()
@@ -64,7 +64,7 @@ def test_without_a_yes_nothing_is_sent(study, answer, code):
 
 def test_consent_is_never_asked_blind(study):
     done = client(study, "--json", answer="n\n")
-    assert "points would leave" in done.stderr
+    assert "Round learn" in done.stderr
     assert json.loads(done.stdout)["error"]["kind"] == "Declined"
 
 
@@ -128,8 +128,8 @@ def test_an_encoder_study_says_what_leaves_before_it_asks(encoder_study):
     assert done.returncode == 5
     for words in (
         "240 cells",
-        "Three sums",
-        "at least 2, and nothing else",
+        "Round genes",
+        "opened only as a total over at least 2 sites",
         "No cell",
         "nothing was",
     ):

@@ -119,7 +119,10 @@ def test_a_probability_can_be_asked_for(folder):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["model.json", "cells.h5ad", "--out", "x.txt"], "must end in .h5ad, .csv, .parquet, got"),
+        (
+            ["model.json", "cells.h5ad", "--out", "x.txt"],
+            "end in .h5ad, .csv, .parquet here, got",
+        ),
         (["model.json", "cells.h5ad", "--out", "cells.h5ad"], "another file than the cells"),
         (["model.json", "cells.h5ad", "--out", "./cells.h5ad"], "another file than the cells"),
         (["model.json", "cells.h5ad", "--out", "no/x.csv"], "in a folder that exists"),

@@ -217,7 +217,7 @@ def test_a_quiet_command_still_says_what_is_wrong_and_what_somebody_agrees_to(st
     words = ["client", study / "kits" / "lab-b", "--data", study / "lab-b.npz"]
     done = fedhull(*words, "--quiet", answer="n\n")
     assert done.returncode == 5
-    assert "points would leave" in done.stderr
+    assert "Round learn" in done.stderr
     assert "fedhull: you did not agree" in done.stderr
 
 

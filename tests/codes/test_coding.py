@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from strategies import examples
 
 from fedhull.codes.coding import choose_coding
-from fedhull.codes.limbs import choose_limbs
+from fedhull.codes.planes import choose_limbs
 from fedhull.errors import DecodingError, InvalidInput, UnknownLabelSum
 
 PAIRS = [choose_coding(6, 10**5), choose_coding(240, 300), choose_coding(1000, 2**50)]

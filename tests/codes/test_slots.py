@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from strategies import examples
 
-from fedhull.codes.slots import SLOT_FIELD, SlotCoding
+from fedhull.codes.power_sums import SLOT_FIELD, SlotCoding
 from fedhull.errors import DecodingError
 
 MOST = 12

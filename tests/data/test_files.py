@@ -8,12 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from fedhull.data.datasets import load_dataset
+from fedhull.data.datasets import download, load_dataset
 from fedhull.data.files import check_data, load_file, load_points, read_column
-from fedhull.data.partition import partition
-from fedhull.data.published import download
-from fedhull.embed.annotated import column_of
+from fedhull.embed.cells import column_of
 from fedhull.errors import InvalidInput
+from fedhull.simulation.sites import partition
 
 X = np.array([[0.1, 0.2], [0.3, -0.4], [0.0, 0.5]])
 Y = ["a", "b", "a"]

@@ -3,7 +3,10 @@
 import numpy as np
 
 from fedhull import make_tree, simulate
-from fedhull.data.partition import names_of_owners
+from fedhull.report.alignment import Alignments
+from fedhull.report.matches import MatchMap
+from fedhull.report.sections import Held
+from fedhull.simulation.sites import names_of_owners
 
 
 def test_names_of_owners_can_be_seen_are_short_and_differ():
@@ -30,8 +33,9 @@ def test_owners_in_a_column_name_the_sites_of_a_simulation_on_its_page_only():
     page = result.page()
     called = sorted(set(owner.tolist()))
     assert [site.name for site in page.sites] == called
-    assert {found.site for found in page.aligned} == set(called)
-    assert {slot.site for row in page.match_map for slot in row.slots} == set(called)
-    held = {site.name: site.points_held for site in page.sites}
+    assert {each.site for each in page.find(Alignments).sites} == set(called)
+    assert {slot.site for row in page.find(MatchMap).rows for slot in row.slots} == set(called)
+    held = {name: int(words.split()[-1]) for name, words in page.find(Held).sites.items()}
+    assert set(held) == set(called)
     assert sum(held.values()) == 340
     assert set(result.study.clients) == {"site-0001", "site-0002", "site-0003"}

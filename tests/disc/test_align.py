@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import reflection
 from scipy.optimize import minimize
 from strategies import ball_point, ball_points, curvatures, examples, seeds
 
 from fedhull.disc.align import align, align_by_class
-from fedhull.disc.isometry import Isometry, reflection, rotation, translation
+from fedhull.disc.isometry import Isometry, rotation, translation
 from fedhull.disc.maps import distance, pairwise_distance
 from fedhull.disc.models import hyperboloid_to_poincare, poincare_to_hyperboloid
 from fedhull.errors import InvalidInput

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from oracles import reference_centroid, reference_distance
 from strategies import ball_point, ball_points, curvatures, seeds
 
-from fedhull.disc.centroid import centroid, centroids
 from fedhull.disc.hull import minimal_hull
 from fedhull.disc.isometry import Isometry
-from fedhull.disc.maps import distance, geodesic_midpoint
+from fedhull.disc.maps import centroid, centroids, distance, geodesic_midpoint
 from fedhull.disc.rim import rim_gap
 from fedhull.errors import InvalidInput
 

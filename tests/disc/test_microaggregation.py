@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import adversarial_discs, ball_point, ball_points, seeds
 
-from fedhull.disc.centroid import centroid, centroids
+from fedhull.data.generated import sample_uniform
 from fedhull.disc.isometry import Isometry
-from fedhull.disc.maps import distance, pairwise_distance
+from fedhull.disc.maps import centroid, centroids, distance, pairwise_distance
 from fedhull.disc.microaggregation import microaggregate
-from fedhull.disc.sampling import sample_uniform
 from fedhull.errors import InvalidInput, OutsideDisc
 
 sizes = st.integers(1, 9)

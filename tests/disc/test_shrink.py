@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import reflection
 from strategies import curvatures, examples, seeds
 
-from fedhull.disc.isometry import reflection, rotation, translation
+from fedhull.disc.align import align_shrunk
+from fedhull.disc.isometry import rotation, translation
 from fedhull.disc.maps import distance, geodesic
-from fedhull.disc.shrink import align_shrunk
 from fedhull.errors import InvalidInput
 
 PAIRS = st.integers(3, 10)

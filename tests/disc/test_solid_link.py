@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from oracles import hull_distance
 from strategies import curvatures, examples, seeds
 
 from fedhull.disc.hull import minimal_hull
 from fedhull.disc.isometry import Isometry
-from fedhull.disc.link import hull_distance, shortest_link
+from fedhull.disc.link import nearest_in_hull, shortest_link, solid_link
 from fedhull.disc.maps import distance, geodesic, hyperplane_distance, log_map, mobius_add
-from fedhull.disc.solid_link import nearest_in_hull, solid_link
 
 
 def two_clouds(rng, dimension, curvature, n=8):

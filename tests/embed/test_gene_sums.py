@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from fedhull.embed.cells import Cells
-from fedhull.embed.gene_sums import GeneSums, choose_genes
+from fedhull.embed.features import GeneSums, choose_genes
 from fedhull.errors import InvalidInput
 
 GENES = [f"G{i}" for i in range(60)]

@@ -14,15 +14,13 @@ from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from strategies import examples
 
-from fedhull.data.raw import lung
+from fedhull.data.datasets import lung
 from fedhull.disc.maps import distance, pairwise_distance
 from fedhull.embed.cells import Cells
 from fedhull.embed.embedder import embedder_from_bytes, load_embedder
-from fedhull.embed.embedding import apply_embedding, fit_embedding
-from fedhull.embed.graph import accessibility, small_groups
-from fedhull.embed.layout import _gradient, layout
+from fedhull.embed.embedding import apply_embedding, fit_embedding, measure_quality
+from fedhull.embed.layout import _gradient, accessibility, layout, small_groups
 from fedhull.embed.neighbours import NeighbourEmbedder
-from fedhull.embed.quality import measure_quality
 from fedhull.errors import InvalidInput
 from fedhull.simulation.simulate import simulate
 from fedhull_lab.reproduce.lung import CLASSES, SUBSETS

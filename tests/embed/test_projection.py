@@ -8,9 +8,14 @@ from sklearn.decomposition import PCA
 from strategies import examples
 
 from fedhull.embed.cells import Cells
-from fedhull.embed.correction import FEWEST_TO_CORRECT, corrected
-from fedhull.embed.gene_sums import choose_genes
-from fedhull.embed.projection import Axes, Products, Standardisation
+from fedhull.embed.features import (
+    FEWEST_TO_CORRECT,
+    Axes,
+    Products,
+    Standardisation,
+    choose_genes,
+    corrected,
+)
 from fedhull.errors import InvalidInput
 
 GENES = [f"G{i}" for i in range(40)]

@@ -11,8 +11,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from fedhull import AutoencoderEmbedder, Cells, LorentzClassifier, NeighbourEmbedder, TreeEmbedder
+from fedhull import Cells, LorentzClassifier, NeighbourEmbedder, TreeEmbedder
 from fedhull.errors import InvalidInput
+from fedhull_lab.autoencoder.embedder import AutoencoderEmbedder
 
 EMBEDDERS = [
     NeighbourEmbedder(n_genes=25, steps=20, seed=3),

@@ -14,7 +14,7 @@ from fedhull.engines.files.runner import RUNNER as FILES
 from fedhull.errors import FedhullError, StillWaiting
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import make_kits
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.drive import MemoryEngine
 
 NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
 

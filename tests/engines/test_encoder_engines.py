@@ -40,7 +40,7 @@ def test_three_sums_are_few_enough_for_files(tmp_path):
     study = MailedEncoder(tmp_path, NAMES)
     study.finish()
     expected = in_memory(study.kits, study.data).encoder
-    assert study.post.total == 21
+    assert study.n_steps == 21
     for name in ("server", *NAMES):
         assert (study.results(name) / "encoder.npz").read_bytes() == expected.to_bytes()
     assert 0 < study.result("server")["neighbours_kept"] < 1

@@ -13,7 +13,7 @@ from nvflare.apis.shareable import Shareable
 
 from fedhull.engines.nvflare.controller import ERROR, MESSAGE, REPLY
 from fedhull.engines.nvflare.executor import StudyExecutor
-from fedhull.engines.nvflare.kit_of import KIT_VARIABLE
+from fedhull.engines.nvflare.layout import KIT_VARIABLE
 from fedhull.errors import BelowThreshold
 from fedhull.kits.consent import CONSENT
 from fedhull.kits.kit import Kit

@@ -15,7 +15,7 @@ from fedhull.kits.fetch import take_late
 from fedhull.kits.kit import Kit
 from fedhull.learn.model import model_to_json
 from fedhull.protocol.drive import STEPS
-from fedhull.study.hulls.site import HullSite
+from fedhull.rounds.hulls import HullSums
 
 THREE = NAMES[:3]  # the fewest that a study of four goes on with
 
@@ -194,11 +194,11 @@ def test_going_on_without_too_many_is_not_done(study):
 def test_a_site_that_was_stopped_over_the_result_gets_it_with_the_next_call(study, monkeypatch):
     study.until("publish")
 
-    def die(self, published):
+    def die(*news):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(HullSite, "take", die)
+        patch.setattr(HullSums, "take", die)
         with pytest.raises(KeyboardInterrupt):
             study.answer("lab-a")
     assert not (study.results("lab-a") / "model.json").exists()

@@ -20,7 +20,8 @@ from fedhull.kits.kit import Kit
 from fedhull.learn.model import model_to_json
 from fedhull.learn.moment_classifier import MomentClassifier
 from fedhull.protocol.drive import STEPS
-from fedhull.study.moments.site import MomentSite
+from fedhull.rounds.match import Matching
+from fedhull.rounds.moments import MomentSums
 from fedhull.study.task import Source
 
 NAMES = ["lab-a", "lab-b", "lab-c"]
@@ -59,7 +60,7 @@ def test_the_result_is_the_memory_engines(study):
 def test_with_agreed_names_there_is_one_sum(tmp_path):
     study = MailStudy(tmp_path, NAMES, f"{EXTRA}\n{AGREED}")
     study.finish()
-    assert study.post.sums == 1
+    assert len(study.post.steps) == 1
     result = study.result("server")
     assert result["matched_sites"] == []
     task = Kit.open(study.kits / "server").task
@@ -80,7 +81,7 @@ def test_with_agreed_names_there_is_one_sum(tmp_path):
 def test_sites_that_align_themselves_take_four_sums(tmp_path):
     study = MailStudy(tmp_path, NAMES, f"{TWO_OF_THREE}\n{ALIGNED}")
     study.until("upload", number=3)
-    assert "upload (step 18 of 29, sum 3 of 4)" in study.waiting
+    assert "upload (step 18 of 29, round 3 of 4)" in study.waiting
     for name in TWO:
         study.answer(name)
     study.serve(go_on=True)  # lab-c is in the first two sums
@@ -92,9 +93,9 @@ def test_sites_that_align_themselves_take_four_sums(tmp_path):
 
 def test_what_is_said_names_the_sum(study):
     study.until("share")
-    assert "share (step 2 of 15, sum 1 of 2)" in study.waiting
+    assert "share (step 2 of 15, round 1 of 2)" in study.waiting
     study.until("upload", number=2)
-    assert "upload (step 11 of 15, sum 2 of 2)" in study.waiting
+    assert "upload (step 11 of 15, round 2 of 2)" in study.waiting
 
 
 def test_a_site_that_drops_out_between_the_sums_is_in_the_first_only_and_fetches_the_model(study):
@@ -180,11 +181,11 @@ def test_calling_twice_changes_nothing(study, step, number):
 def test_a_site_that_was_stopped_over_the_first_publication_goes_on(study, monkeypatch):
     study.until("publish")
 
-    def die(self, published):
+    def die(*news):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(MomentSite, "take", die)
+        patch.setattr(Matching, "take", die)
         with pytest.raises(KeyboardInterrupt):
             study.answer("lab-a")
     study.finish()
@@ -196,11 +197,11 @@ def test_a_site_that_was_stopped_over_the_first_publication_goes_on(study, monke
 def test_a_site_that_was_stopped_over_the_result_gets_it_with_the_next_call(study, monkeypatch):
     study.until("publish", number=2)
 
-    def die(self, published):
+    def die(*news):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(MomentSite, "take", die)
+        patch.setattr(MomentSums, "take", die)
         with pytest.raises(KeyboardInterrupt):
             study.answer("lab-a")
     assert study.answer("lab-a")
@@ -211,9 +212,9 @@ def test_one_consent_covers_both_sums_and_a_second_session_needs_another(study):
     study.until("upload")
     study.answer("lab-a")
     (noted,) = [each for each in ledger.uploads() if "lab-a" in each.kit]
-    assert noted.sums == 1
+    assert noted.rounds == 1
     study.finish()
-    assert {each.sums for each in ledger.uploads()} == {2}
+    assert {each.rounds for each in ledger.uploads()} == {2}
     log = read_audit(study.results("lab-a") / "audit.jsonl")
     assert sum(entry.is_upload for entry in log) == 2
     assert [(e.direction, e.step) for e in log if e.direction == "sent"] == [

@@ -13,8 +13,8 @@ from nvflare.fuel.flare_api.flare_api import new_secure_session
 
 from fedhull.engines.children import stop
 from fedhull.engines.following import answers
-from fedhull.engines.nvflare.job import EXECUTOR
 from fedhull.engines.nvflare.layout import ADMIN
+from fedhull.engines.nvflare.workspace import EXECUTOR
 from fedhull.learn.model import model_to_json
 from fedhull.protocol.drive import STEPS
 

@@ -14,9 +14,8 @@ from nvflare.apis.fl_context import FLContext
 from nvflare.fuel.f3.cellnet.defs import MessageHeaderKey, ReturnCode
 from nvflare.private.defs import CellMessageHeaderKeys
 
-from fedhull.engines.nvflare.fetcher import ask
-from fedhull.engines.nvflare.kit_of import KIT_VARIABLE
-from fedhull.engines.nvflare.publisher import Publisher, offer, requests
+from fedhull.engines.nvflare.layout import KIT_VARIABLE
+from fedhull.engines.nvflare.publication import Publisher, ask, offer, requests
 from fedhull.engines.nvflare.workspace import fetching_configuration, site_configuration
 from fedhull.kits.audit import read_audit
 from fedhull.kits.kit import Kit

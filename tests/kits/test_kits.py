@@ -8,7 +8,7 @@ import pytest
 from conformance import agree, in_memory, sites_in_memory
 from federations import NO_BALLOT, TWO_OF_THREE, draft, make_data
 
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.errors import (
     BadIdentity,
     BadMessage,
@@ -23,16 +23,16 @@ from fedhull.kits.journal import Journal
 from fedhull.kits.kit import Kit
 from fedhull.kits.participant import SiteRun
 from fedhull.kits.provision import make_kits
-from fedhull.protocol.drive import drive
+from fedhull.protocol.drive import MemoryEngine, drive
 from fedhull.protocol.keys import Identity
-from fedhull.protocol.memory import MemoryEngine
 from fedhull.protocol.server import ServerSession
-from fedhull.study.classes.outcome import NOT_ASKED
-from fedhull.study.coordinator import run_study
-from fedhull.study.counts import COUNTS
-from fedhull.study.hulls.holdings import HullHoldings, class_table, prepare
-from fedhull.study.hulls.site import HullSite
-from fedhull.study.hulls.sum import HullSummation
+from fedhull.rounds.counts import COUNTS
+from fedhull.rounds.holdings import ClassHoldings, class_table
+from fedhull.rounds.hull_holdings import PreparedHulls
+from fedhull.rounds.hulls import HullSums
+from fedhull.rounds.outcome import NOT_ASKED
+from fedhull.rounds.run import run_study
+from fedhull.rounds.site import Site
 from fedhull.study.study import Disclosure, Study
 from fedhull.study.task import Source
 
@@ -52,10 +52,14 @@ def data(tmp_path):
 # Holdings
 
 
+def prepare(study, x, y, donors=None):
+    return HullSums(study).prepare(x, y, donors)
+
+
 def test_holdings_keep_the_same_points_for_testing_every_time(kits):
     study, tree = Kit.open(kits / "server").study, make_tree(900, seed=3)
     one, two = prepare(study, tree.x, tree.y), prepare(study, tree.x, tree.y)
-    assert one.hulls == two.hulls
+    assert one.prepared == two.prepared
     assert np.array_equal(one.test_x, two.test_x)
     for label in np.unique(tree.y):
         share = (one.test_y == label).sum() / (tree.y == label).sum()
@@ -123,16 +127,16 @@ def test_every_site_gets_the_model_in_its_own_words_and_the_server_the_summed_co
         kit = Kit.open(kits / name)
         x, y = (np.load(data[name])[key] for key in "xy")
         words = np.array([f"{number}:{label}" for label in y])  # every site has its own names
-        sites.append(HullSite(kit.study, name, kit.identity, prepare(kit.study, x, words)))
+        sites.append(kit.task.site(name, kit.identity, prepare(kit.study, x, words)))
     counts = run_study(server.task.coordinator(), MemoryEngine(sites), server.identity).counts
     # a site does not tell candidates apart that differ on fewer than five of its cells
-    assert abs(counts.correct - sum(site.correct for site in sites)) < 5 * len(sites)
-    assert counts.tested == sum(site.tested for site in sites)
+    assert abs(counts.correct - sum(site.finding.correct for site in sites)) < 5 * len(sites)
+    assert counts.tested == sum(site.finding.tested for site in sites)
     assert counts.accuracy > 90
     for number, site in enumerate(sites):
-        assert {str(c).split(":")[0] for c in site.model.classes_} == {str(number)}
-        right = site.model.predict(site.holdings.test_x) == site.holdings.test_y
-        assert right.sum() == site.correct
+        assert {str(c).split(":")[0] for c in site.outcome.model.classes_} == {str(number)}
+        right = site.outcome.model.predict(site.holdings.test_x) == site.holdings.test_y
+        assert right.sum() == site.finding.correct
 
 
 def test_without_one_of_those_asked_the_default_is_published_and_the_others_are_counted(kits, data):
@@ -156,7 +160,7 @@ def test_without_a_ballot_and_one_of_those_asked_the_accuracy_is_not_known(tmp_p
 def test_a_result_that_is_no_model_is_refused_and_only_the_site_knows(kits, data, published):
     server = Kit.open(kits / "server")
     engine = MemoryEngine(sites_in_memory(kits, data))
-    session = ServerSession(server.study, HullSummation(server.study), server.identity)
+    session = ServerSession(server.study, server.task.coordinator().next_sum(), server.identity)
     drive(session, engine)
     replies, failures = engine.step("publish", session.publish(published, COUNTS))
     assert sorted(replies) == sorted(engine.clients)
@@ -215,7 +219,7 @@ def test_what_leaves_is_worked_out_once_and_kept_from_others_until_the_session_i
     prepared = kit.folder / "holdings.bin"
     assert prepared.stat().st_mode & 0o077 == 0
     held = use(kit, kit.results("one"))
-    assert held.hulls == kit.task.read(_source(data)).hulls
+    assert held.prepared == kit.task.read(_source(data)).prepared
     assert not prepared.exists()
     SiteRun(kit, "one").end()
     assert not list(kit.folder.rglob("holdings.bin"))
@@ -223,13 +227,13 @@ def test_what_leaves_is_worked_out_once_and_kept_from_others_until_the_session_i
 
 def test_holdings_survive_the_way_to_another_process(kits, data):
     held = Kit.open(kits / "lab-a").task.read(_source(data))
-    again = HullHoldings.from_bytes(held.to_bytes())
+    again = ClassHoldings.from_bytes(held.to_bytes(), PreparedHulls)
     assert again.to_bytes() == held.to_bytes()
-    assert (again.classes, again.hulls, again.sizes) == (held.classes, held.hulls, held.sizes)
+    assert (again.classes, again.prepared) == (held.classes, held.prepared)
     assert np.array_equal(again.test_x, held.test_x)
     assert np.array_equal(again.test_y, held.test_y)
     with pytest.raises(InvalidInput, match="damaged"):
-        HullHoldings.from_bytes(held.to_bytes()[:-1])
+        ClassHoldings.from_bytes(held.to_bytes()[:-1], PreparedHulls)
 
 
 def _source(data):
@@ -259,7 +263,7 @@ def test_an_unexpected_error_is_written_down_and_not_told(kits, data, monkeypatc
         raise RuntimeError("patient 17")
 
     kit = agree(kits, "lab-a", data)
-    monkeypatch.setattr(HullSite, "receive", fail)
+    monkeypatch.setattr(Site, "receive", fail)
     run = SiteRun(kit, "one")
     assert run.answer("advertise", b"nonsense") == (None, "InternalError")
     assert "patient 17" in (run.results / "traceback.txt").read_text()
@@ -270,7 +274,7 @@ def test_a_run_is_taken_up_again_from_its_journal(kits, data):
     kept = []
     kit = agree(kits, "lab-a", data)
     server = Kit.open(kits / "server")
-    session = ServerSession(server.study, HullSummation(server.study), server.identity)
+    session = ServerSession(server.study, server.task.coordinator().next_sum(), server.identity)
     invite = session.start()["lab-a"]
     first = SiteRun(kit, "one", keep=lambda journal: kept.append(journal.to_bytes()))
     reply, _ = first.answer("advertise", invite)
@@ -324,7 +328,7 @@ def test_a_site_with_a_public_key_keeps_its_private_key_to_itself(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("lab-a", "server", "must not be called 'server'"),
+        ("lab-a", "server", "no site can be called 'server'"),
         ("[clients]", "[sites]", "must have a \\[clients\\] table"),
         ('name = "A test"', 'name = "A test"\ncoordinator = "00"', "leave 'coordinator' out"),
         ("epsilon = 0.1", "epsilon = -1", "geometry.epsilon"),
@@ -386,7 +390,7 @@ def test_a_study_with_learning_and_coordinator_survives_its_file(kits):
 def test_a_prepared_site_answers_at_once_without_looking_at_its_data(kits, data):
     kit = agree(kits, "lab-a", data)
     server = Kit.open(kits / "server")
-    session = ServerSession(server.study, HullSummation(server.study), server.identity)
+    session = ServerSession(server.study, server.task.coordinator().next_sum(), server.identity)
     invite = session.start()["lab-a"]
     journal = Journal()
     run = SiteRun(kit, "one", Journal(journal.root))

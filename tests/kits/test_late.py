@@ -17,7 +17,7 @@ from fedhull.kits.kit import Kit
 from fedhull.kits.participant import coordinate
 from fedhull.kits.provision import make_kits
 from fedhull.learn.model import load_model
-from fedhull.study.hulls import coordinator as hull_coordinator
+from fedhull.rounds.hulls import HullSums
 
 NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
 
@@ -251,11 +251,11 @@ def test_a_folder_without_a_sum_or_with_something_in_it_is_refused(results, tmp_
 def test_if_learning_fails_the_sum_is_not_lost_and_sites_get_a_model_all_the_same(
     kits, monkeypatch
 ):
-    def fail(study, total):
+    def fail(*of_the_sum):
         raise InvalidInput("no boundary separates the classes")
 
     with monkeypatch.context() as patch:
-        patch.setattr(hull_coordinator, "learn", fail)
+        patch.setattr(HullSums, "learn", fail)
         with pytest.raises(InvalidInput, match=r"no boundary.*'fedhull learn"):
             run(kits)
     results = kits / "server" / "results" / "run"

@@ -19,9 +19,9 @@ from fedhull.kits.participant import coordinate
 from fedhull.kits.provision import make_kits
 from fedhull.learn.model import model_to_json
 from fedhull.learn.moment_classifier import MomentClassifier
+from fedhull.protocol.drive import MemoryEngine
 from fedhull.protocol.keys import Randomness
-from fedhull.protocol.memory import MemoryEngine
-from fedhull.study.coordinator import run_study
+from fedhull.rounds.run import run_study
 from fedhull.study.task import Source
 
 NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
@@ -109,7 +109,7 @@ def test_one_consent_covers_both_sums(kits):
     for name in NAMES:
         sent = [e for e in read_audit(results(kits, name) / "audit.jsonl") if e.is_upload]
         assert len(sent) == 2
-    assert [each.sums for each in ledger.uploads()] == [2] * len(NAMES)
+    assert [each.rounds for each in ledger.uploads()] == [2] * len(NAMES)
     # a second session finds no consent
     with pytest.raises(BelowThreshold):
         coordinate(
@@ -133,7 +133,7 @@ def test_an_upload_that_cannot_be_noted_does_not_leave(kits, monkeypatch, number
     record = ledger.record
 
     def full(upload, agreed):
-        if "lab-d" in upload.kit and upload.sums == number:
+        if "lab-d" in upload.kit and upload.rounds == number:
             raise InvalidInput("no space left")
         record(upload, agreed)
 
@@ -200,7 +200,7 @@ def test_a_late_site_has_its_cells_where_it_had_aligned_them(tmp_path, data, fat
     run_study(server.task.coordinator(), MemoryEngine(sites), server.identity)
     late = result(kits, "lab-d")
     assert late["alignment"] == pytest.approx(np.array(sites[3].result()["alignment"]))
-    assert late["correct"] == sites[3].correct
+    assert late["correct"] == sites[3].finding.correct
 
 
 def test_what_was_published_between_the_sums_is_no_result(kits, tmp_path):
@@ -214,7 +214,7 @@ def test_what_was_published_between_the_sums_is_no_result(kits, tmp_path):
     fetch = ("client", kits / "lab-d", "--engine", "files", "--fetch", "--publication")
     done = fedhull(*fetch, tmp_path / "early.bin")
     assert done.returncode == 2
-    assert "not a model" in done.stderr
+    assert "is not of round learn" in done.stderr
     assert fedhull(*fetch, results(kits) / "publication.bin").returncode == 0
 
 
@@ -271,12 +271,10 @@ def test_if_learning_fails_the_totals_are_kept_and_no_setting_is_suggested(kits,
 
 
 def test_nothing_is_kept_of_a_first_sum_that_could_not_be_matched(kits, monkeypatch):
-    from fedhull.study.classes import coordinator
-
     def fail(*args, **settings):
         raise InvalidInput("no match")
 
-    monkeypatch.setattr(coordinator, "match", fail)
+    monkeypatch.setattr("fedhull.rounds.match.match", fail)
     with pytest.raises(InvalidInput, match=r"^no match$"):
         run(kits)
     assert not (results(kits) / "sum.bin").exists()

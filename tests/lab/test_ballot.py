@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull_lab.reproduce.ballot import _tables, measure
 from fedhull_lab.reproduce.dealing import DataSet
 

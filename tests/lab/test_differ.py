@@ -4,9 +4,8 @@ that comes to nothing is reported in words."""
 import numpy as np
 import pytest
 
-from fedhull.data.published import find_published
-from fedhull.data.synthetic import make_two_class
-from fedhull.data.tree import make_tree
+from fedhull.data.datasets import find_published
+from fedhull.data.generated import make_tree, make_two_class
 from fedhull.simulation.experiment import Experiment
 from fedhull.simulation.simulate import simulate
 from fedhull_lab.reproduce import differ

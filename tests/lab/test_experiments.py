@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.progress import Progress
 from fedhull_lab.reproduce import communication, labels, quantization, synthetic
 from fedhull_lab.reproduce.accuracy import OLSSON, compare

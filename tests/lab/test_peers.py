@@ -10,7 +10,7 @@ import pytest
 from commands import fedhull
 from sklearn.svm import SVC
 
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.embed.cells import Cells
 from fedhull.errors import InvalidInput, MissingExtra
 from fedhull.simulation.result import summarize

@@ -4,11 +4,11 @@ there and nothing where there is nothing."""
 import numpy as np
 import pytest
 
-from fedhull.data.tree import make_tree
-from fedhull.study import noise
+from fedhull.data.generated import make_tree
+from fedhull.rounds import noise
+from fedhull.rounds.noise import noise_of
 from fedhull.study.draft import site_name
 from fedhull.study.kinds import task_of
-from fedhull.study.noise import noise_of
 from fedhull.study.rehearsal import rehearse
 from fedhull_lab.reproduce import privacy
 from fedhull_lab.reproduce.membership import (
@@ -45,11 +45,11 @@ def test_what_is_opened_is_what_a_rehearsal_opens(kind):
         assert (made.model.predict_proba(pool.x) == outcome.model.predict_proba(pool.x)).all()
     if study.has_bins:
         sent = [tuple(corner) for corners in made.corners for corner in corners.tolist()]
-        read = outcome.learned.corners[0].tolist()
+        read = outcome.learned.more.corners[0].tolist()
         assert sorted(sent) == sorted(map(tuple, read))
     else:
-        assert made.total.of_class == outcome.extent.of_class
-        assert len(made.total.gram) == outcome.extent.features
+        assert made.total.of_class == outcome.total.extent.of_class
+        assert len(made.total.gram) == outcome.total.extent.features
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.startswith("moments")])

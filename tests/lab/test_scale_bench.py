@@ -7,9 +7,10 @@ import pytest
 from commands import fedhull
 from spread import weights_and_memory
 
-from fedhull.protocol.sizes import bytes_up
+from fedhull.protocol.drive import bytes_up
+from fedhull.rounds.hulls import HullSums
+from fedhull.rounds.round import Known
 from fedhull.study.draft import draft_study
-from fedhull.study.hulls.sum import HullSummation
 from fedhull.study.rehearsal import rehearse
 from fedhull_lab.bench.scale import (
     HULLS,
@@ -38,7 +39,7 @@ def test_a_row_counts_all_seconds_and_bytes_once(summary):
 def test_keys_shares_and_seals_are_all_that_a_plan_counts_beside_vectors():
     row = bench_scale(12, HULLS)
     study = draft_study(12, 2, epsilon=0.1, radius=0.95)
-    layout = HullSummation(study).layout((0,), 12)
+    layout = HullSums(study).layout(Known(), (0,), 12)
     # the ballot and the publication: two answers without their numbers
     empty = type(layout)(())
     planned = bytes_up(study, "site-0001", empty, empty)

@@ -15,7 +15,7 @@ from fedhull.learn.aligned import AlignedClassifier
 from fedhull.learn.centres import class_centres
 from fedhull.learn.model import model_from_json, model_to_json, published_model
 from fedhull.learn.moment_classifier import MomentClassifier
-from fedhull.learn.newcomer import align_newcomer
+from fedhull.learn.site_alignment import align_newcomer
 from fedhull.learn.svm import EuclideanSVC
 
 MOVE = translation([0.3, -0.1]) @ rotation(0.4)
@@ -61,7 +61,7 @@ def test_what_the_model_cannot_do_it_cannot_either(data):
 
 def test_isometry_and_model_must_be_of_one_ball(data):
     model = MomentClassifier(16, curvature=2.0).fit(data[0] / 2.0, data[1])
-    with pytest.raises(InvalidInput, match="curvature, 2, got 1"):
+    with pytest.raises(InvalidInput, match="curvature 2, got 1"):
         AlignedClassifier(model, MOVE)
     with pytest.raises(InvalidInput, match="2 coordinates, got 3"):
         AlignedClassifier(model, Isometry(np.zeros(3), np.eye(3), 2.0))

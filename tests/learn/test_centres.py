@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import curvatures, seeds
 
-from fedhull.disc.centroid import centroid
 from fedhull.disc.isometry import rotation, translation
-from fedhull.disc.maps import distance
+from fedhull.disc.maps import centroid, distance
 from fedhull.disc.rim import pull_inside
 from fedhull.errors import InvalidInput
 from fedhull.learn.centres import FARTHEST, MOST_CELLS, Centres, class_centres, clipped

@@ -10,8 +10,7 @@ from strategies import examples, seeds
 import fedhull
 from fedhull import HardMarginGeodesic, LorentzClassifier, PoincareSVC
 from fedhull.errors import InvalidInput, OutsideDisc
-from fedhull.learn.platt import platt
-from fedhull.learn.svm import EuclideanSVC
+from fedhull.learn.svm import EuclideanSVC, platt
 
 # scikit-learn's checks use points far outside the unit disc; with this curvature they are inside
 WIDE = 1e-8

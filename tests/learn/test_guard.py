@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from strategies import adversarial_discs, seeds
 
 import fedhull
-from fedhull.disc.centroid import centroid
+from fedhull.disc.maps import centroid
 from fedhull.errors import InvalidInput
-from fedhull.learn.guard import Guard
-from fedhull.learn.guard_parts import outermost
+from fedhull.learn.guard import Guard, outermost
 
 
 def kept(guard, x, y):

@@ -11,9 +11,9 @@ from fedhull import distance
 from fedhull.disc.isometry import rotation, translation
 from fedhull.disc.maps import exp_map
 from fedhull.learn.centres import class_centres
+from fedhull.learn.content import landmarks_of_centres
 from fedhull.learn.horocycles import draw_horocycles, horocycle_features
-from fedhull.learn.landmark_search import landmarks_of_corners, landmarks_of_features
-from fedhull.learn.landmarks import landmarks_of_centres
+from fedhull.learn.places import landmarks_of_corners, landmarks_of_features
 
 DRAWN = draw_horocycles(64, 2, (1.0, 3.0), 0)
 

@@ -10,8 +10,8 @@ import fedhull
 from fedhull import LorentzClassifier, PoincareSVC
 from fedhull.disc.hull import minimal_hull
 from fedhull.errors import InvalidInput
-from fedhull.learn.classifiers import fit_to_corners
 from fedhull.learn.left_out import insides, leave_out
+from fedhull.learn.model import fit_to_corners
 
 
 def corners_of_sites(data, n_sites, epsilon, radius=0.95):

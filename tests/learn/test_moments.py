@@ -11,8 +11,7 @@ from strategies import examples, seeds
 import fedhull
 from fedhull import HorocycleFeatures, MomentClassifier
 from fedhull.errors import InvalidInput
-from fedhull.learn.extent import Extent
-from fedhull.learn.moments import BITS, MOST_CELLS, Moments
+from fedhull.learn.moments import BITS, MOST_CELLS, Extent, Moments
 
 # scikit-learn's checks use points far outside the unit disc; with this curvature they are inside
 WIDE = 1e-8

@@ -24,8 +24,8 @@ from fedhull import (
 from fedhull.disc.isometry import rotation
 from fedhull.errors import InvalidInput
 from fedhull.learn.aligned import AlignedClassifier
+from fedhull.learn.content import MOST_BYTES, Carried, Provenance
 from fedhull.learn.model import published_model
-from fedhull.learn.provenance import MOST_BYTES, Carried, Provenance
 from fedhull.learn.svm import EuclideanSVC
 
 GENES = [f"G{i}" for i in range(30)]

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import busemann
 from strategies import ball_points, curvatures, seeds
 
 from fedhull.disc.rim import pull_inside
 from fedhull.errors import InvalidInput
-from fedhull.learn.horocycles import busemann
 from fedhull.learn.sketch import (
     LENGTH,
     MOST_CELLS,

@@ -8,11 +8,11 @@ from strategies import examples, seeds
 
 import fedhull
 from fedhull.data.datasets import load_dataset
-from fedhull.data.partition import partition
 from fedhull.errors import InvalidInput
 from fedhull.learn.grouping import share_matched
 from fedhull.learn.sketch import class_sketch, slot_means
 from fedhull.learn.slots import match_slots
+from fedhull.simulation.sites import partition
 
 
 def study(seed, sites=8, classes=6, spread=0.15, held=0.7, least=5, most=300):

@@ -8,9 +8,8 @@ from sklearn.metrics import confusion_matrix, log_loss
 from strategies import seeds
 
 from fedhull.errors import InvalidInput
-from fedhull.learn.landmarks import Landmarks
-from fedhull.learn.tally import EDGES, LEVELS, TEMPERATURES, Tally, tally_size
-from fedhull.learn.verdict import decide, verdict
+from fedhull.learn.content import Landmarks
+from fedhull.learn.tally import EDGES, LEVELS, TEMPERATURES, Tally, decide, tally_size, verdict
 
 
 def judged_cells(seed, n=200, candidates=3, classes=4):

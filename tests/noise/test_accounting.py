@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from fedhull.noise.accounting import cost_of, delta_of, epsilon_of, variance_for
+from fedhull.noise import cost_of, delta_of, epsilon_of, variance_for
 
 epsilons = st.floats(0.05, 30.0)
 deltas = st.floats(-30.0, -5.0).map(math.exp)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 from scipy.stats import chisquare, ks_2samp
 
-from fedhull.noise import gaussian
-from fedhull.noise.gaussian import discrete_gaussian
+import fedhull.noise as gaussian
+from fedhull.noise import discrete_gaussian
 
 KEY = bytes(range(32))
 

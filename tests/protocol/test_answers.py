@@ -10,7 +10,7 @@ from strategies import examples
 from fedhull.errors import BadMessage, OutOfTurn
 from fedhull.protocol import messages as m
 from fedhull.protocol.drive import drive
-from fedhull.study.counts import COUNTS, Counts
+from fedhull.rounds.counts import COUNTS, Counts
 
 NUMBERS = st.integers(0, 10**6)
 FIELD = COUNTS.parts[0][0]

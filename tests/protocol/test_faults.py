@@ -33,11 +33,10 @@ from fedhull.errors import (
 )
 from fedhull.protocol import messages as m
 from fedhull.protocol.client import ClientState
-from fedhull.protocol.drive import drive
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.dealing import fingerprints, keys_digest
+from fedhull.protocol.drive import MemoryEngine, drive
 from fedhull.protocol.server import Step
-from fedhull.protocol.views import fingerprints, keys_digest
-from fedhull.study.counts import COUNTS
+from fedhull.rounds.counts import COUNTS
 
 STEPS = [step.value for step in Step if step is not Step.DONE]
 # Of twelve sites, each shares masks with some of the others only.
@@ -71,7 +70,7 @@ def run(graph, down=None, up=None, seed=0):
     clients = make_clients(study, hulls)
     server, engine = make_server(study), Tampering(clients.values(), down, up)
     result = drive(server, engine)
-    assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+    assert result.total.hulls == expected_hulls(clients, hulls, result.survivors)
     return server, engine, result
 
 
@@ -205,7 +204,7 @@ def test_two_clients_with_one_identity_do_not_both_take_part(graph):
     # the first process finds foreign keys under its name and leaves
     assert "site-b" not in result.survivors
     assert engine.failures["InconsistentView"] == 1
-    assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+    assert result.total.hulls == expected_hulls(clients, hulls, result.survivors)
 
 
 # A server that lies.
@@ -366,7 +365,7 @@ def test_wrong_shares_are_noticed(graph):
 
     # as many as are enough are honest: three of four sites, six of the seven in a circle
     result = drive(make_server(study), Tampering(clients.values(), up=up))
-    assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+    assert result.total.hulls == expected_hulls(clients, hulls, result.survivors)
     # with one of them missing, nothing can be restored, and nothing is
     clients = make_clients(study, hulls)
     # a session in which somebody's shares are with both
@@ -394,7 +393,7 @@ def test_a_malformed_upload_costs_its_sender_the_study_and_nobody_else(graph):
 
     server = make_server(study)
     result = drive(server, Tampering(clients.values(), up=up))
-    assert result.hulls == expected_hulls(clients, hulls, list(clients)[1:])
+    assert result.total.hulls == expected_hulls(clients, hulls, list(clients)[1:])
     assert "malformed" in str(server.refused["site-a"])
 
 

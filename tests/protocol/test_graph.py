@@ -14,10 +14,8 @@ from strategies import examples
 from fedhull.errors import BelowThreshold, InvalidInput
 from fedhull.protocol.agreement import collusion_words
 from fedhull.protocol.degree import AVAILABILITY, SECURITY, _log2_tails, _separable, circle, jury
-from fedhull.protocol.drive import drive
+from fedhull.protocol.drive import MemoryEngine, bytes_up, drive
 from fedhull.protocol.graph import _draws, graph_of
-from fedhull.protocol.memory import MemoryEngine
-from fedhull.protocol.sizes import bytes_up
 from fedhull.study.draft import draft_study
 from fedhull.study.study import Study
 
@@ -176,7 +174,7 @@ def test_sums_are_exact(n, code, seed):
     server, engine, clients, hulls = make_parties(n, seed=seed, graph="sparse", code=code)
     result = drive(server, engine)
     assert result.survivors == sorted(clients)
-    assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+    assert result.total.hulls == expected_hulls(clients, hulls, result.survivors)
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -191,7 +189,7 @@ def test_as_many_may_drop_out_at_any_step_as_the_graph_is_made_for(code, step):
     result = drive(server, engine)
     left = set(names) if step in ("confirm", "unmask") else set(names) - set(gone)
     assert result.survivors == sorted(left)
-    assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+    assert result.total.hulls == expected_hulls(clients, hulls, result.survivors)
 
 
 @given(st.lists(st.sampled_from(STEPS), min_size=3, max_size=3), st.integers(0, 2**32))
@@ -203,7 +201,7 @@ def test_sites_may_drop_out_at_several_steps(steps, seed):
         vanish.setdefault(step, []).append(name)
     server, engine, clients, hulls = make_parties(SITES, seed=seed, graph="sparse", vanish=vanish)
     result = drive(server, engine)
-    assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+    assert result.total.hulls == expected_hulls(clients, hulls, result.survivors)
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -221,7 +219,7 @@ def test_beyond_that_the_sum_is_exact_or_there_is_none(step):
             continue
         found.add("sum")
         assert len(result.survivors) >= server.study.threshold
-        assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+        assert result.total.hulls == expected_hulls(clients, hulls, result.survivors)
     assert "ended" in found
 
 
@@ -243,7 +241,7 @@ def test_a_site_whose_circle_drops_out_before_masks_are_used_is_left_out_and_the
     assert "site-004" not in result.survivors
     assert "shares of 'site-004' have dropped out" in str(server.refused["site-004"])
     assert len(result.survivors) > 60
-    assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+    assert result.total.hulls == expected_hulls(clients, hulls, result.survivors)
 
 
 @pytest.mark.parametrize("step", ["announce", "upload", "confirm", "unmask"])

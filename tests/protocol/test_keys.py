@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import restore
 from parties import make_clients, make_study, random_hulls
 
 from fedhull.codes.field import Field
@@ -21,8 +22,8 @@ from fedhull.protocol.keys import (
     unseal,
     verify,
 )
-from fedhull.protocol.layout import Layout
-from fedhull.protocol.shares import PRIME, evaluate, restore, split, wrong_holders
+from fedhull.protocol.shares import PRIME, evaluate, split, wrong_holders
+from fedhull.protocol.summation import Layout
 
 
 def test_exchange_is_that_of_rfc_7748():

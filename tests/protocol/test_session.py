@@ -1,13 +1,13 @@
 """Sessions in the memory engine: exactly the survivors' sum, or a named error."""
 
 from collections import Counter
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from parties import (
     Listening,
     contribution,
@@ -22,7 +22,7 @@ from parties import (
 from scipy import stats
 from strategies import examples
 
-from fedhull.codes.slots import SLOT_FIELD
+from fedhull.codes.power_sums import SLOT_FIELD
 from fedhull.errors import (
     BadIdentity,
     BelowThreshold,
@@ -32,9 +32,9 @@ from fedhull.errors import (
 )
 from fedhull.protocol import messages as m
 from fedhull.protocol.client import ClientSession, ClientState
-from fedhull.protocol.drive import drive
+from fedhull.protocol.drive import MemoryEngine, drive
 from fedhull.protocol.masking import pairwise_mask, self_mask
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.rounds.round import RoundContribution
 
 STEPS = ["advertise", "share", "announce", "upload", "confirm", "unmask"]
 
@@ -60,7 +60,7 @@ def test_the_server_decodes_exactly_the_clients_hulls(n, classes, epsilon, code,
         assert max(meet.values()) > 12
         return
     assert result.survivors == sorted(clients)
-    assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+    assert result.total.hulls == expected_hulls(clients, hulls, result.survivors)
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -84,7 +84,7 @@ def test_any_subset_up_to_the_threshold_may_vanish_at_any_step(n, step):
             # who vanishes after the upload is still in the sum
             left = set(names) if step in ("confirm", "unmask") else set(names) - set(gone)
             assert result.survivors == sorted(left)
-            assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+            assert result.total.hulls == expected_hulls(clients, hulls, result.survivors)
 
 
 @given(st.dictionaries(st.sampled_from(STEPS), st.integers(0, 2)), st.integers(0, 2**32))
@@ -99,12 +99,12 @@ def test_clients_may_vanish_at_several_steps(drops, seed):
             drive(server, engine)
     else:
         result = drive(server, engine)
-        assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+        assert result.total.hulls == expected_hulls(clients, hulls, result.survivors)
 
 
 def test_vanished_clients_leave_no_trace_in_the_sum():
     server, engine, clients, hulls = make_parties(5, vanish={"upload": ["site-c"]})
-    decoded = drive(server, engine).hulls
+    decoded = drive(server, engine).total.hulls
     assert decoded == expected_hulls(clients, hulls, set(clients) - {"site-c"})
 
 
@@ -129,8 +129,11 @@ def test_a_client_that_fills_more_bins_than_it_announced_spoils_nothing_silently
     server, engine, clients, _ = make_parties(3)
     announced = contribution(server.study, [list(range(1, 5))])
     filled = contribution(server.study, [list(range(1, 41))])
-    announced.vector, announced.draw = filled.vector, filled.draw
-    clients["site-a"]._contribution = announced
+
+    class Filled(RoundContribution):
+        announced = property(lambda self: announced.announced)
+
+    clients["site-a"]._contribution = Filled(filled.summation, filled.own)
     with pytest.raises(SyndromeUndecodable, match="filled more bins"):
         drive(server, engine)
     assert server.aggregate is None
@@ -223,7 +226,9 @@ def test_which_client_holds_which_labels_is_independent_of_who_it_is(code):
         hulls = {"site-a": [[1]], "site-b": [[2]], "site-c": [[3]]}
         engine = MemoryEngine(make_clients(study, hulls).values())
         result = drive(make_server(study), engine)
-        counts[next(label for label, bins in result.hulls.items() if bins == [1]) // sixth] += 1
+        counts[
+            next(label for label, bins in result.total.hulls.items() if bins == [1]) // sixth
+        ] += 1
     assert stats.chisquare([counts[part] for part in range(6)]).pvalue > 1e-4
 
 
@@ -239,7 +244,7 @@ def test_exchanging_two_clients_data_changes_nothing_that_the_server_can_see():
             replies, _ = engine.step(server.step.value, outgoing)
             seen.append({name: len(raw) for name, raw in replies.items()})
             outgoing = server.advance(replies)
-        return seen, sorted(server.aggregate.hulls.values())
+        return seen, sorted(server.aggregate.total.hulls.values())
 
     # of very different sizes: not even the length of a sealed message tells whose is large
     sizes = (1, 130, 300)
@@ -257,20 +262,21 @@ def test_a_site_may_fill_as_many_bins_as_the_study_allows():
     }
     clients = make_clients(study, hulls)
     result = drive(make_server(study), MemoryEngine(clients.values()))
-    assert result.hulls == expected_hulls(clients, hulls, result.survivors)
+    assert result.total.hulls == expected_hulls(clients, hulls, result.survivors)
 
 
 @pytest.mark.parametrize("code", ["binary", "bose-chowla:3"])
 def test_labels_that_are_not_ones_own_are_noticed(code):
     server, engine, clients, _ = make_parties(4, code=code)
-    contribution = clients["site-a"]._contribution
-    honest = contribution.vector
+    honest = clients["site-a"]._contribution
 
-    def borrow(drawn, total, participants):
-        labels = [(label + 2) % 8 for label in drawn.labels]
-        return honest(replace(drawn, place=labels[0] // 2, labels=labels), total, participants)
+    class Borrowing(RoundContribution):
+        def vector(self, drawn, totals, participants):
+            labels = [(label + 2) % 8 for label in drawn.labels]
+            borrowed = structs.replace(drawn, place=labels[0] // 2, labels=labels)
+            return super().vector(borrowed, totals, participants)
 
-    contribution.vector = borrow
+    clients["site-a"]._contribution = Borrowing(honest.summation, honest.own)
     with pytest.raises((UnknownLabelSum, SyndromeUndecodable)):
         drive(server, engine)
 

@@ -14,7 +14,7 @@ from fedhull.errors import BadMessage, BelowThreshold, InvalidInput, OutOfTurn, 
 from fedhull.protocol import messages as m
 from fedhull.protocol.agreement import Agreement, Cohort
 from fedhull.protocol.client import ClientSession, ClientState
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.drive import MemoryEngine
 from fedhull.protocol.server import ServerSession, Step
 
 SIZE = 5

@@ -4,7 +4,6 @@ single sites, a simulation everything."""
 import base64
 import json
 import re
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -14,14 +13,11 @@ from browser import Opened
 from fedhull import load_model
 from fedhull.errors import InvalidInput
 from fedhull.kits.results import write_report
-from fedhull.report import alignment_section, class_words, hull_words, moment_words
-from fedhull.report.alignment_section import alignment
-from fedhull.report.moment_steps import moment_steps
-from fedhull.report.page_file import page_from_json, page_to_json
-from fedhull.report.steps import steps
+from fedhull.report import claims
+from fedhull.report.alignment import Alignments, Fit, OwnAlignment, Scatter
+from fedhull.report.page import page_from_json, page_to_json
+from fedhull.report.sections import Accuracy, ClassesLeft, Confusion, Disc, Steps, WhoLearnsWhat
 
-THREAT_MODEL = (Path(__file__).parents[2] / "docs" / "threat-model.md").read_text()
-WHERE_ALIGNED = THREAT_MODEL.split("### Where sites are aligned")[1].split("\n## ")[0]
 NAMES = ["lab-a", "lab-b", "lab-c"]
 STUDIES = ["aligned", "aligned_by_name", "aligned_hulls"]
 
@@ -42,7 +38,7 @@ def text_of(section):
 
 def shown_points(path):
     """(n, 2), as the page's script gets them."""
-    content = re.search(r'"points":\{"xy":"([^"]*)"', path.read_text())[1]
+    content = re.search(r'"section":"own-points","xy":"([^"]*)"', path.read_text())[1]
     return np.frombuffer(base64.b64decode(content.replace("\\u002b", "+")), "<f4").reshape(-1, 2)
 
 
@@ -51,8 +47,8 @@ def shown_points(path):
 
 def test_a_site_is_told_each_round_and_where_its_cells_went(folders):
     for name in NAMES:
-        page = page_of(folders[name])
-        section, found = alignment(page), page.alignment
+        own = page_of(folders[name]).find(OwnAlignment)
+        section, found = own.text(), own.found
         assert section.title == "How this site was aligned"
         assert [row[0] for row in section.table.rows] == ["1", "2"]
         assert section.table.rows[1][2] == f"{found.rounds[1].after:.3f}"
@@ -65,7 +61,7 @@ def test_a_site_is_told_each_round_and_where_its_cells_went(folders):
 def test_its_points_are_drawn_where_its_isometry_moves_them(folders, tmp_path):
     folder = folders["lab-b"]
     page, cells = page_of(folder), np.load(folder.parents[3] / "lab-b.npz")
-    moved = page.alignment.isometry.apply(cells["x"])
+    moved = page.find(OwnAlignment).found.isometry.apply(cells["x"])
     for path in (folder / "report.html", write_report(folder, tmp_path / "again.html")):
         shown = shown_points(path)
         near = np.abs(shown[:, None] - moved[None]).max(axis=-1).min(axis=1)
@@ -76,9 +72,10 @@ def test_its_points_are_drawn_where_its_isometry_moves_them(folders, tmp_path):
 def test_its_test_points_are_counted_after_the_move(folders):
     for name in NAMES:
         page = page_of(folders[name])
-        right = np.trace(np.array(page.testing.confusion))
-        assert right == page.correct
-        assert right > 0.8 * page.tested
+        accuracy, testing = page.find(Accuracy), page.find(Confusion)
+        right = np.trace(np.array(testing.confusion))
+        assert right == accuracy.correct
+        assert right > 0.8 * accuracy.tested
 
 
 def test_its_model_file_predicts_its_cells_as_they_were_measured(folders):
@@ -86,29 +83,30 @@ def test_its_model_file_predicts_its_cells_as_they_were_measured(folders):
     model, cells = load_model(folder / "model.json"), np.load(folder.parents[3] / "lab-c.npz")
     page = page_of(folder)
     assert (model.site, model.study) == ("lab-c", page.study_hash)
-    assert (model.isometry.shift == page.alignment.isometry.shift).all()
+    assert (model.isometry.shift == page.find(OwnAlignment).found.isometry.shift).all()
     assert (model.predict(cells["x"]) == cells["y"]).mean() > 0.8
 
 
 def test_a_hulls_page_shows_the_hulls_that_left(aligned_hulls):
     sites = [page_of(aligned_hulls[name]) for name in NAMES]
     server = page_of(aligned_hulls["server"])
-    sent = sorted(sorted(hull.bins) for page in sites for hull in page.hulls)
-    assert sent == sorted(sorted(hull.bins) for hull in server.hulls)
+    sent = sorted(sorted(hull.bins) for page in sites for hull in page.find(Disc).hulls)
+    assert sent == sorted(sorted(hull.bins) for hull in server.find(Disc).hulls)
     for page in sites:
-        assert sum(row.corners for row in page.by_class) == page.points_sent
+        corners = sum(len(hull.bins) for hull in page.find(Disc).hulls)
+        assert sum(row.corners for row in page.find(ClassesLeft).rows) == corners
 
 
 def test_a_site_that_could_not_align_itself_reads_that_it_stayed(aligned):
-    page = msgspec.structs.replace(page_of(aligned["lab-a"]), alignment=None)
-    assert "stayed where they were measured" in text_of(alignment(page))
+    own = msgspec.structs.replace(page_of(aligned["lab-a"]).find(OwnAlignment), found=None)
+    assert "stayed where they were measured" in text_of(own.text())
 
 
 def test_a_site_with_classes_of_its_own_only_reads_why_it_stayed(aligned):
-    page = page_of(aligned["lab-a"])
-    nothing = [type(each)(before=0.0, after=0.0) for each in page.alignment.rounds]
-    alone = msgspec.structs.replace(page.alignment, rounds=nothing)
-    section = alignment(msgspec.structs.replace(page, alignment=alone))
+    own = page_of(aligned["lab-a"]).find(OwnAlignment)
+    nothing = [Fit(before=0.0, after=0.0) for each in own.found.rounds]
+    alone = msgspec.structs.replace(own.found, rounds=nothing)
+    section = msgspec.structs.replace(own, found=alone).text()
     assert "No other site has any of its classes" in text_of(section)
 
 
@@ -119,7 +117,8 @@ def test_a_site_with_classes_of_its_own_only_reads_why_it_stayed(aligned):
 )  # fmt: skip
 def test_what_is_no_move_and_turn_of_the_disc_is_refused(aligned, change):
     content = page_to_json(page_of(aligned["lab-a"]))
-    content["alignment"] |= change
+    own = next(each for each in content["sections"] if each["section"] == "own-alignment")
+    own["found"] |= change
     with pytest.raises(InvalidInput, match="damaged"):
         page_from_json(content, "it")
 
@@ -130,10 +129,10 @@ def test_what_is_no_move_and_turn_of_the_disc_is_refused(aligned, change):
 def test_the_coordinator_reads_the_scatter_over_all_sites_only(folders):
     page = page_of(folders["server"])
     result = json.loads((folders["server"] / "result.json").read_text())
-    section = alignment(page)
+    section = page.find(Scatter).text()
     assert section.title == "How well the sites fit together"
     assert [row[1] for row in section.table.rows] == [f"{v:.3f}" for v in result["scatter"]]
-    assert page.scatter[1] < page.scatter[0]
+    assert page.find(Scatter).values[1] < page.find(Scatter).values[0]
     assert "nothing of single sites" in text_of(section)
     assert not any(name in text_of(section) for name in NAMES)
 
@@ -141,10 +140,13 @@ def test_the_coordinator_reads_the_scatter_over_all_sites_only(folders):
 def test_no_isometry_can_be_smuggled_into_the_coordinators_page(folders):
     content = page_to_json(page_of(folders["server"]))
     site = page_to_json(page_of(folders["lab-a"]))
-    assert "isometry" not in (folders["server"] / "result.json").read_text()
-    for smuggled in ({"alignment": site["alignment"]}, {"aligned": [site["alignment"]]}):
-        with pytest.raises(InvalidInput, match="damaged"):
-            page_from_json(content | smuggled, "it")
+    raw = (folders["server"] / "result.json").read_text()
+    assert not any(f'"{field}"' in raw for field in ("isometry", "shift", "turn"))
+    own = next(each for each in site["sections"] if each["section"] == "own-alignment")
+    everything = {"section": "alignments", "times": 2, "scatter": [], "sites": [own["found"]]}
+    for smuggled in (own, everything):
+        with pytest.raises(InvalidInput, match=r"damaged.*has no place for"):
+            page_from_json(content | {"sections": [*content["sections"], smuggled]}, "it")
 
 
 # A simulation's page
@@ -152,95 +154,61 @@ def test_no_isometry_can_be_smuggled_into_the_coordinators_page(folders):
 
 def test_a_simulation_says_it_site_by_site(aligned_simulation):
     page = aligned_simulation.page()
-    section = alignment(page)
+    section = page.find(Alignments).text()
     assert section.title == "How the sites were aligned"
     assert [row[0] for row in section.table.rows] == sorted(aligned_simulation.trials[0].survivors)
     assert len(section.table.columns) == 5
     assert page_from_json(json.loads(json.dumps(page_to_json(page))), "it") == page
 
 
-# Studies without alignment, and results of versions that had none
+# Studies without alignment
 
 
 def test_where_sites_are_not_aligned_no_page_says_anything_of_it(summed, federated, simulated):
     pages = [page_of(folder) for each in (summed, federated) for folder in each.values()]
     for page in [*pages, simulated.page()]:
-        assert alignment(page) is None
-        words = hull_words if hasattr(page, "hulls") else moment_words
-        said = [*words.seen(page), *words.hidden(page), *words.unprotected(page)]
+        assert not any(page.find(kind) for kind in (OwnAlignment, Scatter, Alignments))
+        learned = page.find(WhoLearnsWhat)
+        said = [*learned.seen, *learned.hidden, *learned.unprotected]
         assert not re.search("centre|isometr|their place", " ".join(said))
-
-
-def test_a_result_of_a_version_without_alignment_is_still_read(summed, simulated):
-    new = {"alignments", "alignment", "scatter", "aligned"}
-    for content in (page_to_json(page_of(summed["lab-a"])), page_to_json(simulated.page())):
-        old = {key: value for key, value in content.items() if key not in new}
-        if "moments" in old:
-            old["moments"] = {k: v for k, v in old["moments"].items() if k != "centres"}
-        assert alignment(page_from_json(old, "it")) is None
 
 
 # Words
 
 
-def test_steps_and_figures_count_the_sums_of_centres(aligned, aligned_by_name, aligned_hulls):
+def test_steps_and_figures_count_the_rounds_of_centres(aligned, aligned_by_name, aligned_hulls):
     page = page_of(aligned["lab-a"])
-    titles = [step["title"] for step in moment_steps(page)]
-    assert titles[:5] == [
-        "Where each class lies", "The server finds out which is which", "Each site is told, sealed",
-        "Sites align themselves", "Moments, added up inside the masks",
+    steps = page.find(Steps).steps
+    assert [step.title for step in steps[:5]] == [
+        "Where each class lies", "The coordinator finds out which is which",
+        "Each site is told, sealed", "Sites align themselves",
+        "Moments, added up inside the masks",
     ]  # fmt: skip
-    assert "four masked sums" in moment_words.lead(page)
-    assert page.moments.centres.numbers == 4 * 6
-    figures = {figure["label"]: figure["note"] for figure in moment_words.figures(page)}
-    assert ", 24, 24 and " in figures["features of each cell"]
+    assert "four masked sums" in page.lead
+    assert steps[3].facts[0] == ("24", steps[3].facts[0][1])  # three numbers and a count of each
+    notes = {figure.label: figure.note for figure in page.figures}
+    assert ", 24, 24 and " in notes["features of each cell"]
     page = page_of(aligned_by_name["server"])
-    titles = [step["title"] for step in moment_steps(page)]
-    assert titles[:2] == ["Names are agreed", "Sites align themselves"]
-    assert "three masked sums" in moment_words.lead(page)
-    assert "sketch" not in json.dumps(moment_steps(page))
-    assert steps(page_of(aligned_hulls["lab-a"]))[0]["title"] == "Sites align themselves"
+    steps = page.find(Steps).steps
+    assert [step.title for step in steps[:2]] == ["Names are agreed", "Sites align themselves"]
+    assert "three masked sums" in page.lead
+    assert "sketch" not in str(steps)
+    page = page_of(aligned_hulls["lab-a"])
+    assert page.find(Steps).steps[0].title == "Sites align themselves"
 
 
-def test_pages_say_that_centres_were_seen_and_published(folders):
-    for who in ("server", "lab-a"):
-        page = page_of(folders[who])
-        words = hull_words if hasattr(page, "hulls") else moment_words
-        assert class_words.CENTRES.format(threshold=page.threshold) in words.seen(page)
-        assert class_words.HIDDEN_ISOMETRY in words.hidden(page)
-        assert class_words.CENTRES_TELL in words.unprotected(page)
-        placed = class_words.PLACES.format(threshold=page.threshold)
-        assert (placed in words.seen(page)) == (not page.agreed)
-        if words is moment_words:
-            assert f"{words.CENTRES_ADD}." in words.unprotected(page)
-            assert words.SLOTS.format(threshold=page.threshold) not in words.seen(page)
-
-
-@pytest.mark.parametrize("row", [class_words.CENTRES, class_words.PLACES])
-def test_what_the_server_sees_is_a_yes_in_the_threat_model(row):
-    assert re.search(rf"^\| {re.escape(row.format(threshold='t'))} \| \**yes", WHERE_ALIGNED, re.M)
-
-
-@pytest.mark.parametrize(
-    "row",
-    [class_words.HIDDEN_ISOMETRY, class_words.HIDDEN_CENTRES, moment_words.HIDDEN_OF_PLACES],
-)
-def test_what_the_server_does_not_see_is_a_no_in_the_threat_model(row):
-    assert re.search(rf"^\| {re.escape(row)} \| no", WHERE_ALIGNED, re.M)
-
-
-@pytest.mark.parametrize(
-    "claim",
-    [
-        class_words.CENTRES_TELL,
-        class_words.OF_PLACES,
-        moment_words.DROPOUTS_OF_PLACES,
-        moment_words.CENTRES_ADD,
-        alignment_section.STAYS,
-    ],
-)
-def test_claims_are_the_threat_models(claim):
-    assert claim in re.sub(r"\s+", " ", WHERE_ALIGNED.replace("*", ""))
+@pytest.mark.parametrize("who", ["server", "lab-a"])
+def test_pages_say_that_centres_were_seen_and_published(folders, who):
+    page = page_of(folders[who])
+    learned, of_moments = page.find(WhoLearnsWhat), not page.find(Disc).hulls
+    seen = " ".join(learned.seen)
+    assert "published as the centres of all classes" in seen
+    assert claims.ISOMETRY in learned.hidden
+    assert claims.CENTRES_TELL in learned.unprotected
+    assert ("its place, five numbers" in seen) == (page.parameters["class names"] != "agreed")
+    if of_moments:
+        assert f"{claims.CENTRES_ADD}." in learned.unprotected
+        assert "its number of cells and a sketch" not in seen
 
 
 # In a browser

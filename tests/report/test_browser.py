@@ -9,8 +9,10 @@ import pytest
 from browser import Opened
 
 from fedhull import distance, make_tree, mobius_add, simulate
-from fedhull.report.html import own_points, write_page
-from fedhull.report.page_file import page_from_json
+from fedhull.report.classes import own_points
+from fedhull.report.page import page_from_json
+from fedhull.report.render import write_page
+from fedhull.report.sections import Disc
 
 pytestmark = pytest.mark.slow
 
@@ -76,7 +78,7 @@ def test_dragging_is_a_mobius_translation_that_keeps_the_grabbed_point_under_the
 def test_a_classifier_that_the_script_does_not_know_is_shown_from_a_grid(
     chromium, simulated, folder, monkeypatch
 ):
-    monkeypatch.setattr("fedhull.report.regions.COMPUTED", ())
+    monkeypatch.setattr("fedhull.report.classifier.COMPUTED", ())
     path = folder / "grid.html"
     simulated.write_report(path, "A grid")
     opened = Opened(chromium, path)
@@ -231,10 +233,12 @@ def test_a_site_with_a_hundred_thousand_points(chromium, federated, folder):
         json.loads((federated["lab-a"] / "result.json").read_text())["report"], "it"
     )
     data = make_tree(100_000, seed=4)
-    inside = np.hypot(*data.x.T) < page.space.radius
-    columns = [page.classes.index(name) for name in data.y[inside]]
+    disc = page.find(Disc)
+    inside = np.hypot(*data.x.T) < disc.space.radius
+    columns = [disc.classes.index(name) for name in data.y[inside]]
     path = folder / "large.html"
-    write_page(msgspec.structs.replace(page, points=own_points(data.x[inside], columns)), path)
+    points = own_points(data.x[inside], columns)
+    write_page(msgspec.structs.replace(page, sections=[*page.sections, points]), path)
     assert path.stat().st_size < 3_000_000
     opened = Opened(chromium, path)
     assert opened.run("fedhull.scene.points.columns.length") == inside.sum()

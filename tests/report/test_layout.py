@@ -9,8 +9,9 @@ import pytest
 from browser import Opened
 
 from fedhull import make_tree, simulate
-from fedhull.report.glossary import TERMS
-from fedhull.report.page_file import page_from_json
+from fedhull.report.glossary import terms
+from fedhull.report.matches import OwnMatches
+from fedhull.report.page import page_from_json
 
 pytestmark = pytest.mark.slow
 
@@ -164,7 +165,7 @@ def test_coordinator_and_sites_give_a_class_the_same_colour_whatever_they_call_i
     for site in ("lab-a", "lab-b"):
         opened = Opened(chromium, federated[site] / "report.html")
         own, content = opened.run(shown), json.loads((federated[site] / "result.json").read_text())
-        matches = page_from_json(content["report"], "it").matches
+        matches = page_from_json(content["report"], "it").find(OwnMatches).rows
         assert len(matches) > 2
         for match in matches:
             assert own[match.name] == known[f"class {match.number + 1}"]
@@ -214,7 +215,7 @@ def test_all_steps_are_printed_and_nothing_is_folded(chromium, federated, crowde
 def test_unknown_words_are_explained_where_they_come_first_and_at_the_end(
     chromium, federated, framed, who
 ):
-    meanings = {each.term: each.meaning for each in TERMS}
+    meanings = {each.term: each.meaning for each in terms()}
     for study in (federated, framed):
         opened = Opened(chromium, study[who] / "report.html")
         listed = dict(
@@ -235,7 +236,7 @@ def test_unknown_words_are_explained_where_they_come_first_and_at_the_end(
         for word, title, described, _ in marked:
             assert title == described
             assert title in listed.values()
-            (term,) = (t for t in TERMS if t.meaning == title)
+            (term,) = (t for t in terms() if t.meaning == title)
             assert word.lower() in {form.lower() for form in (term.term, *term.forms)}
         once = [(title, place) for _, title, _, place in marked]
         assert len(once) == len(set(once))
@@ -248,7 +249,7 @@ def test_every_word_of_the_glossary_that_a_page_uses_is_listed(chromium, summed)
             .map((node) => node.textContent).join(" | ")"""
     )
     listed = opened.run("[...document.querySelectorAll('.glossary dt')].map((x) => x.textContent)")
-    for each in TERMS:
+    for each in terms():
         forms = "|".join(re.escape(form) for form in (each.term, *each.forms))
         if re.search(rf"(?<![\w-])({forms})(?![\w-])", text, re.IGNORECASE):
             assert each.term in listed

@@ -7,23 +7,25 @@ import msgspec
 import pytest
 from browser import Opened
 
+from fedhull import make_tree, simulate
 from fedhull.errors import InvalidInput
 from fedhull.registry import Registry
-from fedhull.report import sections as module
-from fedhull.report.ballot_section import TITLE as JUDGED
-from fedhull.report.content import Bar, Section, Table
-from fedhull.report.html import render, write_page
-from fedhull.report.match_section import TITLE
-from fedhull.report.sections import SECTIONS, classes, sections, time
+from fedhull.report import render as module
+from fedhull.report.matches import TITLE
+from fedhull.report.page import page_from_json
+from fedhull.report.pages import site_page
+from fedhull.report.render import content, others, render, time, write_page
+from fedhull.report.sections import Bar, ClassesLeft, Disc, Table, Text
+from fedhull.report.verdict import TITLE as JUDGED
 
 HOSTILE = "<img src=x onerror='window.hacked = 1'></script><script>window.hacked = 1</script>"
 PACKAGE = f"""
-from fedhull.report.content import Bar, Section, Table
+from fedhull.report.sections import Bar, Table, Text
 
 HOSTILE = {HOSTILE!r}
 
 def roster(page):
-    return Section(
+    return Text(
         title="Roster " + HOSTILE,
         paragraphs=[f"{{len(page.sites)}} sites", HOSTILE],
         table=Table(columns=["site", HOSTILE], rows=[[s.name, HOSTILE] for s in page.sites]),
@@ -37,7 +39,7 @@ def broken(page):
     raise LookupError("/home/somebody/rare.csv")
 
 def mistyped(page):
-    return Section(title="Numbers", paragraphs=[1, 2])
+    return Text(title="Numbers", paragraphs=[1, 2])
 
 def endless(page):
     return {{"title": "Bars", "bars": [{{"name": "a", "value": float("nan"), "text": ""}}]}}
@@ -72,18 +74,27 @@ def page(simulated):
     return simulated.page("A study")
 
 
-def test_the_time_of_each_stage_is_a_section_of_fedhulls_own(page):
-    assert "time" in SECTIONS.names
-    assert SECTIONS["time"] is time
-    assert [bar.value for bar in time(page).bars] == list(page.seconds.values())
+def titles_of(page):
+    """The titles of all sections in words, in their order."""
+    return [
+        each["title"]
+        for each in content(page)["sections"]
+        if each["section"] == "text" and each["place"] == "more"
+    ]
+
+
+def page_of(folder):
+    return page_from_json(json.loads((folder / "result.json").read_text())["report"], "it")
+
+
+def test_the_time_of_each_stage_comes_last(page):
+    (section,) = time(page)
+    assert [bar.value for bar in section.bars] == list(page.seconds.values())
+    assert titles_of(page)[-1] == "Time"
 
 
 def test_a_page_without_times_has_no_section_of_them(federated):
-    from fedhull.report.page_file import page_from_json
-
-    content = json.loads((federated["lab-a"] / "result.json").read_text())["report"]
-    titles = [section.title for section in sections(page_from_json(content, "it"))]
-    assert titles == [
+    assert titles_of(page_of(federated["lab-a"])) == [
         "What it is for, and who agreed",
         JUDGED,
         "What left, class by class",
@@ -92,36 +103,44 @@ def test_a_page_without_times_has_no_section_of_them(federated):
 
 
 def test_a_sites_page_says_class_by_class_what_left(federated):
-    from fedhull.report.page_file import page_from_json
-
-    content = json.loads((federated["lab-a"] / "result.json").read_text())["report"]
-    page = page_from_json(content, "it")
-    section = classes(page)
+    page = page_of(federated["lab-a"])
+    left = page.find(ClassesLeft)
+    section = left.text()
     corners = section.table.columns.index("corners that left")
-    assert sum(int(row[corners]) for row in section.table.rows) == page.points_sent
+    sent = sum(len(hull.bins) for hull in page.find(Disc).hulls)
+    assert sum(int(row[corners]) for row in section.table.rows) == sent
     assert section.paragraphs[0].startswith("No cell's position left; everything sent is the mean")
-    withheld = msgspec.structs.replace(page.by_class[0], withheld="has 3 cells, fewer than 5")
-    single = msgspec.structs.replace(page.by_class[1], smallest=1)
-    other = classes(msgspec.structs.replace(page, by_class=[withheld, single]))
-    assert "No cell" not in other.paragraphs[0]
+    withheld = msgspec.structs.replace(left.rows[0], withheld="has 3 cells, fewer than 5")
+    other = msgspec.structs.replace(left, rows=[withheld, left.rows[1]]).text()
     assert other.paragraphs[1].endswith("was withheld, because it has 3 cells, fewer than 5.")
     assert len(other.table.rows) == 1
 
 
+def test_cells_that_left_with_their_own_position_are_counted():
+    data = make_tree(300, lineages=2, seed=0)
+    given = {"guard": "none", "min_cells": 1}
+    result = simulate(data.x, data.y, clients=2, epsilon=0.1, ballot=False, **given)
+    site = next(iter(result.trials[0].session.sites.values()))
+    words = site_page(site, 1, 2).find(ClassesLeft).text().paragraphs[0]
+    assert "No cell" not in words
+    assert words.endswith("cells left with their own position, each to within a bin.")
+
+
 def test_the_coordinators_page_has_no_place_for_a_sites_classes(page):
-    assert classes(page) is None
+    assert page.find(ClassesLeft) is None
 
 
 @pytest.mark.usefixtures("visitor")
 def test_sections_of_another_package_are_asked(page):
-    made = {section.title: section for section in sections(page)}
-    assert list(made) == [f"Roster {HOSTILE}", JUDGED, *FAILING, TITLE, "Time"]
+    made = {section.title: section for section in others(page)}
+    assert list(made) == [f"Roster {HOSTILE}", *FAILING]
+    assert titles_of(page) == [JUDGED, TITLE, "Time", *made]
     assert made[f"Roster {HOSTILE}"].paragraphs[0] == f"{len(page.sites)} sites"
 
 
 @pytest.mark.usefixtures("visitor")
 def test_a_section_that_fails_is_named_and_left_out(page):
-    made = {section.title: section.paragraphs for section in sections(page)}
+    made = {section.title: section.paragraphs for section in others(page)}
     for name, error in zip(
         FAILING,
         ["LookupError", "ValidationError", "ValidationError", "AttributeError"],
@@ -138,7 +157,7 @@ def test_tables_and_bars_that_cannot_be_shown_are_refused():
     for value in (-1.0, float("nan"), float("inf")):
         with pytest.raises(InvalidInput, match="a bar must have a length >= 0"):
             Bar(name="a", value=value, text="")
-    assert Section(title="a") == Section(title="a", paragraphs=[], table=None, bars=[])
+    assert Text(title="a") == Text(title="a", paragraphs=[], table=None, bars=[])
 
 
 @pytest.mark.slow
@@ -155,8 +174,8 @@ def test_sections_are_shown_as_text_after_fedhulls_own(chromium, page, folder):
     last = "document.querySelector('main').lastElementChild"
     assert opened.run(f"[{last}.previousElementSibling.id, {last}.id]") == ["more", "words"]
     titles = opened.run("[...document.querySelectorAll('#more h3')].map((h) => h.textContent)")
-    assert titles == [f"Roster {HOSTILE}", JUDGED, *FAILING, TITLE, "Time"]
-    text = opened.run("document.querySelector('#more figure').textContent")
+    assert titles == [JUDGED, TITLE, "Time", f"Roster {HOSTILE}", *FAILING]
+    text = opened.run("document.querySelectorAll('#more figure')[3].textContent")
     # title, paragraph, column, a row for each site, name and text of a bar
     assert text.count(HOSTILE) == 5 + len(page.sites)
     opened.resize(360, 800)

@@ -6,7 +6,7 @@ from commands import fedhull
 from frames import GENES, make_cells
 
 from fedhull import simulate
-from fedhull.data.raw import load_raw
+from fedhull.data.datasets import load_raw
 from fedhull.embed.cells import Cells
 from fedhull.errors import InvalidInput
 from fedhull.simulation.experiment import FRAMES

@@ -14,10 +14,11 @@ import fedhull
 from fedhull.data.datasets import load_dataset
 from fedhull.errors import BelowThreshold, InvalidInput, OutsideRadius
 from fedhull.learn.guard import Guard
-from fedhull.protocol.sizes import bytes_up
+from fedhull.protocol.drive import bytes_up
+from fedhull.rounds.ballot import ballot_layout
+from fedhull.rounds.hulls import HullSums
+from fedhull.rounds.round import Known
 from fedhull.simulation.experiment import Experiment
-from fedhull.study.classes.ballot import ballot_layout
-from fedhull.study.hulls.sum import HullSummation
 from fedhull.study.study import Learning
 
 TREE = fedhull.make_tree(1200, lineages=4, seed=0)
@@ -156,19 +157,20 @@ def test_every_client_gets_the_model_and_can_name_its_classes():
     trial = run(switch_labels=True).trials[0]
     for site in trial.session.sites.values():
         # the server's classes, in this site's words, are the classes themselves
-        assert sorted(site.names.values()) == sorted(site.holdings.classes)
+        assert sorted(site.outcome.names.values()) == sorted(site.holdings.classes)
         speaks = {int(c): str(n) for c, n in enumerate(trial.model.classes_)}
-        assert all(speaks[c] == name for c, name in site.names.items())
+        assert all(speaks[c] == name for c, name in site.outcome.names.items())
 
 
 def test_bytes_are_those_that_were_predicted():
     trial = shared().trials[0]
     study = trial.session.study
     announced = sum(
-        -(-sum(map(len, site.holdings.hulls)) // 8) * 8 for site in trial.session.sites.values()
+        -(-sum(map(len, site.holdings.prepared.hulls)) // 8) * 8
+        for site in trial.session.sites.values()
     )
     for name, measured in trial.bytes_up.items():
-        layout = HullSummation(study).layout((announced,), len(study.clients))
+        layout = HullSums(study).layout(Known(), (announced,), len(study.clients))
         judged = trial.session.outcome.vote.judged
         ballot = ballot_layout(judged.candidates, len(judged.confusion))
         assert bytes_up(study, name, layout, ballot) == measured

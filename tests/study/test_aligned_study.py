@@ -10,9 +10,10 @@ from fedhull import make_tree
 from fedhull.disc.isometry import rotation, translation
 from fedhull.learn.centres import Centres
 from fedhull.learn.model import model_from_json
+from fedhull.rounds.centres import class_numbers, isometry_of, n_classes
+from fedhull.rounds.round import Known
 from fedhull.study.draft import draft_study, with_names
 from fedhull.study.kinds import task_of
-from fedhull.study.moments.sum import MomentTotal
 from fedhull.study.rehearsal import rehearse
 
 STUDIES = ["moments", "hulls", "by_name", "hulls_by_name"]
@@ -65,19 +66,21 @@ def file_of(party):
 
 def own_centres(site, name):
     """Count of a class at a site among all sites' centres, by the site's own name for it."""
-    number = site.class_numbers[site.holdings.classes.index(name)][0]
-    packed = np.array(site.standing.centres)
-    return Centres.unpacked(packed, site.n_classes).packed().reshape(-1, 4)[number].tolist()
+    number = class_numbers(site.study, site.own)[site.holdings.classes.index(name)][0]
+    packed = np.array(site.own.last("centres").memory.centres)
+    n = n_classes(site.study, site.known)
+    return Centres.unpacked(packed, n).packed().reshape(-1, 4)[number].tolist()
 
 
 def test_moments_are_those_of_moved_cells(moments):
     for site in moments.sites.values():
         totals = site.session.totals
-        held, numbers = site.holdings, site.class_numbers
-        extent = site.extent(totals)
-        moved = held.moments(site.study, numbers, extent, site.isometry)
-        assert (moved.sums != held.moments(site.study, numbers, extent).sums).any()
-        assert (site.own_moments(totals).gram == moved.gram).all()
+        held, numbers = site.holdings, class_numbers(site.study, site.own)
+        last = site.rounds[-1]
+        extent = last.extent(totals, n_classes(site.study, site.known))
+        moved = last.moments_held(held, numbers, extent, isometry_of(site.own))
+        assert (moved.sums != last.moments_held(held, numbers, extent).sums).any()
+        assert (last.own_moments(site.known, site.own, totals).gram == moved.gram).all()
     assert moments.outcome.is_exact(moments.sites)
 
 
@@ -94,7 +97,7 @@ def test_a_sites_file_is_right_as_often_as_the_site_was(which, request):
         content = file_of(site)
         model, held = model_from_json(content), site.holdings
         assert (content["site"], content["study"]) == (name, made.study.hash.hex())
-        assert (model.predict(held.test_x) == held.test_y).sum() == site.correct
+        assert (model.predict(held.test_x) == held.test_y).sum() == site.finding.correct
 
 
 @pytest.mark.parametrize("which", STUDIES)
@@ -102,7 +105,7 @@ def test_a_sites_file_has_the_published_centre_of_each_of_its_classes(which, req
     for site in request.getfixturevalue(which).sites.values():
         model = file_of(site)["model"]
         found = dict(zip(model["classes"], model["aligned_to"], strict=True))
-        for name in site.sent_classes:
+        for name in site.outcome.sent_classes:
             assert found[name] == own_centres(site, name)
             assert found[name][0] > 100
 
@@ -128,7 +131,7 @@ def test_without_alignment_files_are_as_they_were():
 
 def test_a_site_that_fetches_its_model_late_has_the_same_file(moments):
     site = next(iter(moments.sites.values()))
-    again = type(site)(site.study, site.name, site._identity, site.holdings)
+    again = task_of(site.study).site(site.name, site._identity, site.holdings)
     again.take_late(moments.outcome.published(), site.receipt)
     assert again.files() == site.files()
 
@@ -136,9 +139,9 @@ def test_a_site_that_fetches_its_model_late_has_the_same_file(moments):
 def test_what_is_learned_again_from_the_kept_sum_has_the_same_centres(moments):
     outcome, task = moments.outcome, task_of(moments.study)
     coordinator = task.coordinator()
-    coordinator.centres = outcome.centres
-    kept = coordinator.kept_last(MomentTotal(outcome.moments, outcome.extent, outcome.survivors))
-    again = task.learn(kept)
+    coordinator.known = Known(outcome.known.raw[:-1], outcome.known.news[:-1])
+    *coordinator.opened, last = outcome.opened
+    again = task.learn(coordinator.kept(last))
     assert again.scatter == outcome.scatter
     centres, before = (json.loads(o.files()["model.json"])["aligned_to"] for o in (again, outcome))
     assert centres == before
@@ -150,9 +153,10 @@ def test_consent_says_that_centres_leave_and_are_published(which, request):
     task = task_of(made.study)
     site = next(iter(made.sites.values()))
     words = " ".join(task.explain(site.name, site.holdings))
-    assert "Twice before the last sum" in words
-    assert "publishes them to all sites" in words
+    assert ": twice, the number of cells and the sum of their positions" in words
+    assert "published as the centres of all classes" in words
+    assert "Read by the coordinator and all sites" in words
     if which == "moments":
         assert "its place, five numbers" in words
-        assert "if there are 8 or more a sketch, eight sums over them" in words
-    assert "of a class that is yours alone nothing leaves here" in words
+        assert "of 8 cells or more also a sketch, eight sums over them" in words
+    assert "nothing of a class that one site has alone" in words

@@ -9,26 +9,23 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
 from fedhull import load_model, make_tree, save_model, simulate
-from fedhull.learn.extent import Extent
-from fedhull.learn.judged import unassigned
 from fedhull.learn.model import model_from_json
-from fedhull.learn.tally import TEMPERATURES
-from fedhull.learn.verdict import decide
-from fedhull.study.classes.ballot import (
+from fedhull.learn.moments import Extent
+from fedhull.learn.prediction import unassigned
+from fedhull.learn.tally import TEMPERATURES, decide
+from fedhull.rounds.ballot import (
     MOST_CANDIDATES,
     Ballot,
-    _said,
+    Proposed,
     ballot_layout,
-    judge,
+    log_probabilities,
     most_candidates,
 )
-from fedhull.study.classes.coordinator import ClassCoordinator
-from fedhull.study.classes.outcome import NOT_ASKED, TOO_FEW
-from fedhull.study.coordinator import Votes
+from fedhull.rounds.outcome import NOT_ASKED, TOO_FEW
+from fedhull.rounds.round import Votes
+from fedhull.rounds.run import Coordinator
 from fedhull.study.draft import draft_study, site_name, with_names
-from fedhull.study.hulls.candidates import others
 from fedhull.study.kinds import task_of
-from fedhull.study.moments.candidates import others as moment_others
 from fedhull.study.rehearsal import rehearse
 
 TREE = make_tree(1800, lineages=4, seed=3)
@@ -69,21 +66,21 @@ KINDS = [
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_what_is_opened_is_the_sum_of_what_sites_count_and_it_decides(kind, monkeypatch):
     cast = []
-    choose = ClassCoordinator.choose
+    choose = Coordinator.choose
 
     def remember(self, votes):
-        cast.append((votes, len(self._candidates)))
+        cast.append((votes, len(self._proposal.draft.candidates)))
         return choose(self, votes)
 
-    monkeypatch.setattr(ClassCoordinator, "choose", remember)
+    monkeypatch.setattr(Coordinator, "choose", remember)
     made = rehearsed(**kind)
     [(votes, n)] = cast
-    tallies = [site.tally.packed() for site in made.sites.values()]
+    tallies = [site.outcome.tally.packed() for site in made.sites.values()]
     assert votes.judged == [sum(tallies).tolist()]
     judged = made.outcome.vote.judged
-    total = type(made.sites["site-0001"].tally).unpacked(votes.judged[0], n, 5)
+    total = type(made.sites["site-0001"].outcome.tally).unpacked(votes.judged[0], n, 5)
     assert (judged.chosen, TEMPERATURES.tolist().index(judged.temperature)) == decide(total)
-    assert judged.cells == sum(site.tested for site in made.sites.values())
+    assert judged.cells == sum(site.finding.tested for site in made.sites.values())
     assert 1 < judged.candidates <= MOST_CANDIDATES
     assert judged.accuracy > 85
     counts = made.outcome.counts
@@ -103,7 +100,7 @@ def test_every_site_has_the_chosen_model_and_its_figures_in_its_file():
         assert (model.predict_proba(TREE.x) == made.outcome.model.predict_proba(TREE.x)).all()
 
 
-def test_a_site_that_does_not_answer_leaves_the_default_and_that_is_said():
+def test_a_site_that_does_not_answer_leaves_the_default_and_that_islog_probabilities():
     made = rehearsed(vanish={"propose": ["site-0002"]})
     vote = made.outcome.vote
     assert vote.judged is None
@@ -119,8 +116,8 @@ def test_a_site_that_does_not_answer_leaves_the_default_and_that_is_said():
 def test_without_a_ballot_nobody_is_asked_before_and_all_afterwards():
     made = shared(ballot=False)
     assert made.outcome.vote.missed == NOT_ASKED
-    assert all(site.tally is None for site in made.sites.values())
-    assert made.outcome.counts.tested == sum(site.tested for site in made.sites.values())
+    assert all(site.outcome.tally is None for site in made.sites.values())
+    assert made.outcome.counts.tested == sum(site.finding.tested for site in made.sites.values())
     assert "propose" not in made.outcome.record.seconds
     assert shared().outcome.record.seconds.keys() >= {"propose", "publish"}
 
@@ -129,11 +126,11 @@ def test_a_site_with_too_few_held_out_cells_abstains_and_nobody_can_tell():
     made = shared()
     site = made.sites["site-0001"]
     held, judged = site.holdings, made.outcome.vote.judged
-    asked = Ballot([made.outcome.model] * 3, judged.marks, {}, b"")
+    asked = Proposed([made.outcome.model] * 3, judged.marks, {}, b"")
     numbers = made.outcome.model.predict(held.test_x)
     for least, counted in ((5, len(numbers)), (len(numbers) + 1, 0)):
         study = draft_study(SITES, 5, radius=0.999, epsilon=0.05, min_cells=least)
-        tally = judge(study, asked, held.test_x, numbers, held.x)
+        tally = Ballot(study).tally(asked, held.test_x, numbers, held.x)
         assert tally.n_cells == counted
         # zeros under masks look like any other numbers, and there are as many
         assert len(tally.packed()) == asked.layout.parts[0][1]
@@ -141,10 +138,10 @@ def test_a_site_with_too_few_held_out_cells_abstains_and_nobody_can_tell():
 
 
 def test_of_very_many_held_out_cells_a_sample_is_judged(monkeypatch):
-    monkeypatch.setattr("fedhull.study.classes.ballot._MOST_CELLS", 40)
+    monkeypatch.setattr("fedhull.rounds.ballot._MOST_CELLS", 40)
     made = rehearsed()
     # without those of classes of which too few are in the sample
-    assert all(30 <= site.tally.n_cells <= 40 for site in made.sites.values())
+    assert all(30 <= site.outcome.tally.n_cells <= 40 for site in made.sites.values())
     assert all(len(site.holdings.test_y) > 40 for site in made.sites.values())
 
 
@@ -153,7 +150,7 @@ def test_where_no_site_holds_cells_out_the_default_is_published_and_nothing_is_h
     made = rehearsed(tree=small)
     assert made.outcome.vote.missed == TOO_FEW
     assert all(not site.holdings.test.any() for site in made.sites.values())
-    assert not any(site.tally.packed().any() for site in made.sites.values())
+    assert not any(site.outcome.tally.packed().any() for site in made.sites.values())
 
 
 @pytest.mark.parametrize("summary", ["hulls", "moments"])
@@ -161,7 +158,7 @@ def test_probabilities_of_the_published_model_are_right_about_as_often_as_they_s
     test = make_tree(3000, lineages=4, seed=3)
     train = SimpleNamespace(x=test.x[:2000], y=test.y[:2000])
     made = rehearsed(summary, tree=train)
-    model, site = made.outcome.model, made.sites["site-0001"]
+    model, site = made.outcome.model, made.sites["site-0001"].outcome
     names = np.array([str(site.names[c]) for c in model.classes_])
     said = model.predict_proba(test.x[2000:])
     right = names[said.argmax(axis=1)] == test.y[2000:]
@@ -180,11 +177,12 @@ def test_cells_far_from_all_classes_are_unassigned_and_few_others():
 def test_learning_again_comes_to_the_same_verdict():
     made = shared()
     task, outcome = task_of(made.study), made.outcome
-    tallies = sum(site.tally.packed() for site in made.sites.values())
+    tallies = sum(site.outcome.tally.packed() for site in made.sites.values())
     votes = Votes([tallies.tolist()], sorted(made.sites)).to_bytes()
-    again = task.learn(outcome.total.to_bytes(), votes)
+    kept = task.coordinator().kept(outcome.opened[-1])
+    again = task.learn(kept, votes)
     assert again.files() == outcome.files()
-    other = task.learn(outcome.total.to_bytes(), votes, method="poincare-svm")
+    other = task.learn(kept, votes, method="poincare-svm")
     assert other.vote.judged is None
 
 
@@ -193,7 +191,7 @@ def test_a_classifier_that_says_nothing_of_probabilities_is_judged_all_the_same(
         predict_proba = property(doc="not there")
 
     model = Plain(3).fit(TREE.x, TREE.y)
-    said = _said(model, TREE.x[:50])
+    said = log_probabilities(model, TREE.x[:50])
     assert (model.classes_[said.argmax(axis=1)] == model.predict(TREE.x[:50])).all()
     assert np.exp(said).sum(axis=1) == pytest.approx(1.0)
 
@@ -216,7 +214,7 @@ def test_a_simulation_leaves_its_test_points_alone_and_says_what_was_chosen(tmp_
 def test_the_smallest_group_of_a_simulation_is_also_that_of_its_ballot():
     settings = {"clients": 4, "epsilon": 0.05, "summary": "moments", "align": 0}
     judged = simulate(TREE.x, TREE.y, **settings)
-    rows = [site.tally.smallest_row for site in judged.trials[0].session.sites.values()]
+    rows = [site.outcome.tally.smallest_row for site in judged.trials[0].session.sites.values()]
     assert judged.leakage["smallest_group"] == min(rows) >= 5
     plain = simulate(TREE.x, TREE.y, ballot=False, **settings)
     assert plain.leakage["smallest_group"] > min(rows)
@@ -241,7 +239,7 @@ def test_ballots_stay_small_whatever_the_number_of_classes(n_classes):
 
 
 def test_a_study_of_too_many_classes_goes_without(monkeypatch):
-    monkeypatch.setattr("fedhull.study.classes.coordinator.most_candidates", lambda n: 0)
+    monkeypatch.setattr("fedhull.rounds.ballot.most_candidates", lambda n: 0)
     made = rehearsed()
     assert made.outcome.vote.missed.startswith("there are too many classes")
     assert made.outcome.counts.accuracy > 85
@@ -249,10 +247,11 @@ def test_a_study_of_too_many_classes_goes_without(monkeypatch):
 
 def test_sites_judge_strengths_methods_and_intercepts():
     study = shared().study
-    words = [words for words, _ in others(study, {}).items()]
+    words = list(task_of(study).summary.others({}))
     assert sum("with intercept" in w for w in words) == 5
     assert sum("without intercept" in w for w in words) == 5
     assert sum("poincare-svm" in w for w in words) == 1
-    moments = moment_others(Extent(24, (24, 24)))
+    of_moments = task_of(draft_study(SITES, 5, summary="moments")).summary
+    moments = of_moments.other_settings(Extent(24, (24, 24)))
     assert [settings for settings in moments.values() if "alpha" in settings]
     assert [settings["most"] for settings in moments.values() if "most" in settings] == [12, 6]

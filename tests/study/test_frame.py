@@ -89,7 +89,7 @@ def test_points_of_the_same_encoder_are_taken_from_the_file_and_others_are_not(c
 
 def test_consent_covers_cells_and_layer(kits, cells):
     kit, data = agree(kits, "lab-a", cells), str(cells["lab-a"])
-    assert use(kit, kit.results("run")).hulls == kit.task.read(Source(data)).hulls
+    assert use(kit, kit.results("run")).prepared == kit.task.read(Source(data)).prepared
     with pytest.raises(InvalidInput, match="no layers"):
         kit.task.read(Source(data, layer="nope"))
     with pytest.raises(InvalidInput, match="--layer is for studies with an encoder"):

@@ -4,15 +4,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from fedhull.protocol.layout import Layout
-from fedhull.protocol.sizes import bytes_up
-from fedhull.study.classes.ballot import ballot_layout
-from fedhull.study.classes.centre_sum import CentreSummation
-from fedhull.study.classes.match_sum import MatchSummation
-from fedhull.study.classes.standing import LAST, MATCH, stages_of
+from fedhull.protocol.drive import bytes_up
+from fedhull.protocol.summation import Layout
+from fedhull.rounds.ballot import ballot_layout
 from fedhull.study.draft import draft_study, site_name
 from fedhull.study.kinds import task_of
-from fedhull.study.moments.sum import MomentSummation
 from fedhull.study.rehearsal import rehearse
 from fedhull.study.study import Classes
 
@@ -37,15 +33,11 @@ def rehearsed(sites, classes, cells, features, agreed=False, align=0):
 
 def layouts(rehearsal, name):
     """[(how the vector of a sum is laid out, how many numbers are announced)]."""
-    study, totals = rehearsal.study, rehearsal.sites[name].session.totals
-    n, classes, parts = len(study.clients), len(totals), []
-    for number, stage in enumerate(stages_of(study), 1):
-        kind = MomentSummation if stage == LAST else CentreSummation
-        if stage == MATCH:
-            parts.append((MatchSummation(study).layout((), n), 0))
-        else:
-            parts.append((kind(study, number, classes).layout(totals, n), classes))
-    return parts
+    n, site = len(rehearsal.study.clients), rehearsal.sites[name]
+    return [
+        (each.layout(site.known, passed.totals, n), len(passed.totals))
+        for each, passed in zip(site.rounds, site.own.passed, strict=True)
+    ]
 
 
 def ballot_of(rehearsal):
@@ -76,7 +68,7 @@ def test_bytes_are_those_that_were_predicted(agreed, align, cells):
 def test_a_site_sends_hardly_more_than_its_numbers(align):
     """Ten sites, ten classes, D = 128 and plenty of cells."""
     made = rehearsed(10, 10, 600, 128, align=align)
-    assert made.outcome.extent.features == 128
+    assert made.outcome.total.extent.features == 128
     for name, measured in made.outcome.record.bytes_up.items():
         parts = layouts(made, name)
         numbers = sum(n for layout, _ in parts for _, n in layout.parts)

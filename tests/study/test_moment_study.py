@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from strategies import examples, seeds
 
 from fedhull import MomentClassifier
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.errors import InvalidInput
-from fedhull.learn.extent import Extent
+from fedhull.learn.moments import Extent
 from fedhull.study.draft import draft_study, site_name
 from fedhull.study.kinds import task_of
 from fedhull.study.rehearsal import rehearse
@@ -87,7 +87,7 @@ def test_with_own_names_the_model_is_that_of_the_pooled_cells_if_classes_are_mat
     rehearsal = run(moment_study(4, agreed=False), x, y, owner)
     outcome = rehearsal.outcome
     pooled = MomentClassifier().fit(x, y)
-    site = rehearsal.sites["site-0001"]
+    site = rehearsal.sites["site-0001"].outcome
     assert site.model.classes_.tolist() == [site.names[n] for n in outcome.model.classes_]
     order = np.argsort(site.model.classes_)
     np.testing.assert_allclose(outcome.model.coef_[:, order], pooled.coef_, rtol=1e-6, atol=1e-12)
@@ -103,8 +103,8 @@ def test_a_class_with_too_few_cells_over_all_sites_leaves_nothing_at_all():
     owner = dealt(0, len(y), 4)
     outcome = run(moment_study(4), x, y, owner).outcome
     number = NAMES.index("stem")
-    assert outcome.moments.counts[number] == 0
-    assert not outcome.moments.sums[number].any()
+    assert outcome.total.moments.counts[number] == 0
+    assert not outcome.total.moments.sums[number].any()
     assert number not in outcome.model.classes_
     without = y != "stem"
     expected = MomentClassifier().fit(x[without], y[without])
@@ -116,7 +116,7 @@ def test_a_class_with_too_few_cells_over_all_sites_leaves_nothing_at_all():
 def test_whatever_is_opened_is_fewer_numbers_than_the_cells_behind_it_have_coordinates(seed, sites):
     x, y = cells(seed % 5, n=200 + seed % 300)
     outcome = run(moment_study(sites), x, y, dealt(seed, len(y), sites)).outcome
-    moments, extent = outcome.moments, outcome.extent
+    moments, extent = outcome.total.moments, outcome.total.extent
     assert extent == Extent.of(moments.counts, 128, 2, least=5)
     d = len(moments.gram)
     assert d * (d + 1) // 2 + np.count_nonzero(moments.sums) < 2 * moments.counts.sum()
@@ -143,7 +143,7 @@ def test_a_class_that_stands_for_several_is_counted_as_each_and_never_tested():
         sum(int((held.y[~held.test] == name).sum()) for held in holdings.values())
         for name in NAMES[:2]
     ]
-    assert outcome.moments.counts[:2].tolist() == [n + either for n in others]
+    assert outcome.total.moments.counts[:2].tolist() == [n + either for n in others]
 
 
 def test_a_site_that_drops_out_between_the_sums_is_in_the_first_only_and_can_still_name_the_model():
@@ -158,7 +158,7 @@ def test_a_site_that_drops_out_between_the_sums_is_in_the_first_only_and_can_sti
     assert gone not in outcome.survivors
     again = task_of(outcome.study).site(gone, site._identity, holdings[gone])
     again.take_late(outcome.published(), site.receipt)
-    assert set(again.model.classes_) == set(NAMES)
+    assert set(again.outcome.model.classes_) == set(NAMES)
 
 
 def test_consent_words_say_what_goes_into_which_sum():
@@ -167,7 +167,7 @@ def test_consent_words_say_what_goes_into_which_sum():
         task = task_of(moment_study(3, agreed))
         assert task.sums == sums
         words = " ".join(task.explain("site-0001", task.prepare(x, y)))
-        assert "No cell's position leaves." in words
+        assert "No cell's position leaves" in words
         assert ("sketch" in words) == (not agreed)
 
 

@@ -7,7 +7,7 @@ from parties import make_study
 
 import fedhull
 from fedhull.errors import InvalidInput
-from fedhull.study.hulls.task import HullTask
+from fedhull.study.kinds import task_of
 from fedhull.study.naming import agreed_labels, read_map
 from fedhull.study.rehearsal import rehearse
 from fedhull.study.study import Classes, Labels
@@ -36,7 +36,7 @@ def read(tmp_path, names, own=None):
     if own is not None:
         path = tmp_path / "map.toml"
         path.write_text(own)
-    task = HullTask.of(agreed_study(), None)
+    task = task_of(agreed_study())
     return task.read(Source(str(tmp_path / "cells.npz"), names=path and str(path)))
 
 
@@ -52,7 +52,7 @@ def test_a_map_translates_a_sites_own_names(tmp_path):
 def test_a_class_that_stands_for_several_makes_a_hull_of_each_and_tests_none(tmp_path):
     held = read(tmp_path, ["T cell", "B cell"], '"B cell" = ["naive B", "memory B"]\n')
     assert sorted(held.classes) == ["T cell", "memory B", "naive B"]
-    hulls = dict(zip(held.classes, held.hulls, strict=True))
+    hulls = dict(zip(held.classes, held.prepared.hulls, strict=True))
     assert hulls["naive B"] == hulls["memory B"] != hulls["T cell"]
     assert set(held.test_y.tolist()) == {"T cell"}
 
@@ -74,14 +74,14 @@ def test_what_cannot_be_mapped_is_said(tmp_path, names, own, words):
 def test_a_map_needs_names_to_map_to(tmp_path):
     x, y = cells(["T cell", "naive B"])
     np.savez(tmp_path / "cells.npz", x=x, y=y)
-    task = HullTask.of(make_study(3), None)
+    task = task_of(make_study(3))
     with pytest.raises(InvalidInput, match="this one has none"):
         task.read(Source(str(tmp_path / "cells.npz"), names="map.toml"))
 
 
 def test_the_coordinators_model_and_all_sites_models_speak_the_agreed_names(tmp_path):
     study = agreed_study()
-    task = HullTask.of(study, None)
+    task = task_of(study)
     holdings = {}
     for i, (name, own) in enumerate(
         zip(study.clients, [AGREED, AGREED[:2], AGREED[1:]], strict=True)
@@ -95,7 +95,7 @@ def test_the_coordinators_model_and_all_sites_models_speak_the_agreed_names(tmp_
     coordinators = fedhull.load_model(tmp_path / "model.json").predict(x)
     assert np.mean(coordinators == y) > 0.97
     for site in rehearsal.sites.values():
-        assert site.model.predict(x).tolist() == coordinators.tolist()
+        assert site.outcome.model.predict(x).tolist() == coordinators.tolist()
 
 
 def test_simulated_sites_that_agree_match_nothing_wrongly():

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 
+import msgspec
 import numpy as np
 import pytest
 from conformance import in_memory
@@ -22,16 +23,17 @@ from fedhull.errors import BadMessage, BelowThreshold, InvalidInput
 from fedhull.kits.journal import Journal
 from fedhull.kits.kit import Kit
 from fedhull.kits.participant import SiteRun, coordinate
-from fedhull.protocol.memory import MemoryEngine
+from fedhull.protocol.drive import MemoryEngine
+from fedhull.rounds import axes, genes
+from fedhull.rounds.axes import AxisNews
+from fedhull.rounds.cells import CellHoldings, group_size, hold
+from fedhull.rounds.genes import GeneNews
+from fedhull.rounds.round import Known
+from fedhull.study.encoder import EncoderTask
 from fedhull.study.encoder_study import NeighbourStudy
 from fedhull.study.federated import rehearse_neighbours
+from fedhull.study.gene_list import GeneList
 from fedhull.study.kinds import study_from_toml
-from fedhull.study.neighbours import axis_sum, gene_sum
-from fedhull.study.neighbours.axis_sum import AxisNews
-from fedhull.study.neighbours.gene_sum import GeneNews
-from fedhull.study.neighbours.genes import GeneList
-from fedhull.study.neighbours.holdings import NeighbourHoldings, group_size, hold
-from fedhull.study.neighbours.task import NeighbourTask
 from fedhull.study.study import Disclosure
 from fedhull.study.task import Source
 
@@ -49,6 +51,18 @@ def dealt(n, sites, seed):
     whole, rng = make_cells(n, seed), np.random.default_rng(seed)
     cuts = np.sort(rng.choice(np.arange(1, n // 20), sites - 1, replace=False)) * 20
     return [Cells(x, GENES) for x in np.split(whole.x, cuts)]
+
+
+def own_products(site):
+    return site.rounds[1].own_products(site.known, site.own)
+
+
+def own_anchors(site):
+    return site.rounds[2].own_anchors(site.known, site.own)[0]
+
+
+def groups_of(site):
+    return site.rounds[2].groups_of_cells(site.known, site.own)[1]
 
 
 # The law: from sums the same comes as from all cells in one place.
@@ -84,13 +98,14 @@ def test_what_is_published_follows_exactly_from_what_sites_quantized():
     rehearsed = rehearse_neighbours(dealt(300, 3, 2), **SMALL)
     study, sites = rehearsed.study, list(rehearsed.sites.values())
     cells = sum(len(site.holdings.training) for site in sites)
-    genes = np.sum([gene_sum.packed(site.gene_sums()) for site in sites], axis=0)
-    assert sites[0].gene_news == GeneNews.of(study, gene_sum.unpacked(genes, len(GENES), 3))
-    products = np.sum([axis_sum.packed(site.products(), cells) for site in sites], axis=0)
-    standard = sites[0].gene_news.standard(GeneList(tuple(GENES)))
-    opened = axis_sum.unpacked(products, 20, cells)
-    assert sites[0].axis_news == AxisNews.of(study, standard, opened)
-    anchors = np.concatenate([np.rint(site.anchors[0] * 2**24) / 2**24 for site in sites])
+    of_genes = np.sum([genes.packed(site.rounds[0].own_sums(site.own)) for site in sites], axis=0)
+    gene_news, axis_news, _ = sites[0].known.news
+    assert gene_news == GeneNews.of(study, genes.unpacked(of_genes, len(GENES), 3))
+    products = np.sum([axes.packed(own_products(site), cells) for site in sites], axis=0)
+    standard = gene_news.standard(GeneList(tuple(GENES)))
+    opened = axes.unpacked(products, 20, cells)
+    assert axis_news == AxisNews.of(study, standard, opened)
+    anchors = np.concatenate([np.rint(own_anchors(site) * 2**24) / 2**24 for site in sites])
     found = rehearsed.outcome.encoder.anchors
     assert sorted(map(tuple, found)) == sorted(map(tuple, anchors))
     assert rehearsed.outcome.cells == [cells] * 3
@@ -109,7 +124,7 @@ def test_everybody_gets_the_same_file_and_places_cells_alike():
     files = [site.files() for site in rehearsed.sites.values()]
     assert all(file == rehearsed.outcome.files() for file in files)
     new = make_cells(30, 77)
-    points = [site.encoder.transform(new) for site in rehearsed.sites.values()]
+    points = [site.outcome.encoder.transform(new) for site in rehearsed.sites.values()]
     assert all(np.array_equal(each, points[0]) for each in points)
     assert (np.hypot(*points[0].T) < 1).all()
 
@@ -120,7 +135,7 @@ def test_everybody_gets_the_same_file_and_places_cells_alike():
 @pytest.mark.parametrize("group", [5, 12])
 def test_behind_every_anchor_stand_as_many_cells_as_the_study_says(group):
     rehearsed = rehearse_neighbours(dealt(400, 3, 5), Disclosure(group=group), **SMALL)
-    sizes = [len(rows) for site in rehearsed.sites.values() for rows in site.groups_of_cells[1]]
+    sizes = [len(rows) for site in rehearsed.sites.values() for rows in groups_of(site)]
     assert rehearsed.outcome.group == group
     assert group <= min(sizes) <= max(sizes) < 2 * group
     assert len(sizes) == len(rehearsed.outcome.encoder.anchors)
@@ -164,11 +179,18 @@ def test_fewer_genes_are_chosen_than_there_are_cells():
     parts = [make_cells(14, i) for i in range(3)]
     rehearsed = rehearse_neighbours(parts, n_genes=50, n_components=5)
     assert len(rehearsed.outcome.encoder.preparation.genes) <= 42 - 3
-    study, genes = rehearsed.study, GeneList(tuple(GENES))
-    news = next(iter(rehearsed.sites.values())).gene_news
+    site = next(iter(rehearsed.sites.values()))
+    news = site.known.news[0]
     more = GeneNews(20, news.chosen, news.mean, news.deviation)
     with pytest.raises(BadMessage, match="with 20 cells it may choose at most 17"):
-        GeneNews.from_bytes(more.to_bytes(), study, genes)
+        check(site, 0, msgspec.msgpack.encode(more))
+
+
+def check(site, number, raw):
+    """Read and check what is published after one of the site's rounds."""
+    known = Known(site.known.raw[:number], site.known.news[:number])
+    each = site.rounds[number]
+    each.check(known, each.read(known, raw), site.own.passed[number].totals)
 
 
 def make_study(settings="") -> NeighbourStudy:
@@ -238,8 +260,8 @@ def test_where_sites_have_few_genes_in_common_those_that_one_lacks_are_not_expre
         for part, genes in zip(parts, halves, strict=True)
     ]
     filled = []
-    for part, genes in zip(parts, halves, strict=True):
-        x = part.x * np.isin(GENES, genes)
+    for part, mine in zip(parts, halves, strict=True):
+        x = part.x * np.isin(GENES, mine)
         filled.append(Cells(x, GENES))
     ours = federated_encoder(fewer, disclosure=SINGLE, **SMALL)
     whole = federated_encoder(filled, disclosure=SINGLE, **SMALL)
@@ -292,7 +314,7 @@ def test_a_site_that_vanishes_is_left_out_of_that_sum_and_all_later_ones(tmp_pat
     outcome = in_memory(kits, data, engine=lambda sites: Vanishing(sites, "lab-b", step, number))
     late = step in ("unmask", "publish")
     expected = [3] * (number - 1) + [3 if late else 2] + [2] * (3 - number)
-    assert [len(each) for each in outcome.survivors] == expected
+    assert [len(each) for each in outcome.in_rounds] == expected
     assert (outcome.cells[0] > outcome.cells[2]) == (1 < number + late < 4)
     assert outcome.record.failures == {"lab-b": "vanished"}
     assert outcome.encoder.places.shape == (len(outcome.encoder.anchors), 2)
@@ -308,11 +330,9 @@ def test_too_few_sites_end_the_study(tmp_path):
 
 
 def published(kind, **changed):
-    rehearsed = rehearse_neighbours(dealt(300, 3, 8), **SMALL)
-    site = next(iter(rehearsed.sites.values()))
-    news = site.gene_news if kind is GeneNews else site.axis_news
-    fields = {name: getattr(news, name) for name in news.__struct_fields__} | changed
-    return rehearsed.study, kind(**fields).to_bytes()
+    site = next(iter(rehearse_neighbours(dealt(300, 3, 8), **SMALL).sites.values()))
+    news = msgspec.structs.replace(site.known.last_of(kind), **changed)
+    return site, msgspec.msgpack.encode(news)
 
 
 @pytest.mark.parametrize(
@@ -326,9 +346,9 @@ def published(kind, **changed):
     ],
 )
 def test_genes_that_no_sum_gives_are_refused(changed, words):
-    study, raw = published(GeneNews, **changed)
+    site, raw = published(GeneNews, **changed)
     with pytest.raises(BadMessage, match=words):
-        GeneNews.from_bytes(raw, study, GeneList(tuple(GENES)))
+        check(site, 0, raw)
 
 
 @pytest.mark.parametrize(
@@ -341,20 +361,19 @@ def test_genes_that_no_sum_gives_are_refused(changed, words):
     ],
 )
 def test_axes_that_no_sum_gives_are_refused(changed, words):
-    study, raw = published(AxisNews, **changed)
+    site, raw = published(AxisNews, **changed)
     with pytest.raises(BadMessage, match=words):
-        AxisNews.from_bytes(raw, study, 20)
+        check(site, 1, raw)
 
 
 def test_an_encoder_with_other_axes_than_were_published_is_refused():
     rehearsed = rehearse_neighbours(dealt(300, 3, 9), **SMALL)
     site = next(iter(rehearsed.sites.values()))
     other = federated_encoder(dealt(300, 3, 10), **SMALL)
-    site.sums_done, site._published = 2, site._published[:2]
     with pytest.raises(BadMessage, match="other genes or axes"):
-        site.take(other.to_bytes())
+        check(site, 2, other.to_bytes())
     with pytest.raises(BadMessage, match="not a fedhull embedder"):
-        site.take(b"no encoder")
+        check(site, 2, b"no encoder")
 
 
 # Sums that are none.
@@ -362,18 +381,18 @@ def test_an_encoder_with_other_axes_than_were_published_is_refused():
 
 def test_sums_that_no_cells_have_are_not_opened():
     site = next(iter(rehearse_neighbours(dealt(300, 3, 11), **SMALL).sites.values()))
-    numbers, g = gene_sum.packed(site.gene_sums()), len(GENES)
+    numbers, g = genes.packed(site.rounds[0].own_sums(site.own)), len(GENES)
     for place, value in [(1, 2), (1, 0), (1 + g, 10**6), (1 + 2 * g, -5), (1 + 2 * g, 10**9)]:
         wrong = numbers.copy()
         wrong[place] = value
         with pytest.raises(InvalidInput):
-            gene_sum.unpacked(wrong, g, 1)
-    products, cells = axis_sum.packed(site.products(), 300), 300
+            genes.unpacked(wrong, g, 1)
+    products, cells = axes.packed(own_products(site), 300), 300
     for place, value in [(0, 0), (0, 301), (21, -(2**50)), (22, 2**58)]:
         wrong = products.copy()
         wrong[place] = value
         with pytest.raises(InvalidInput):
-            axis_sum.unpacked(wrong, 20, cells)
+            axes.unpacked(wrong, 20, cells)
 
 
 # What participants leave.
@@ -410,7 +429,7 @@ def test_sites_that_are_restarted_for_every_message_get_the_same_encoder(tmp_pat
     outcome = coordinate(Kit.open(kits / "server"), "run", engine, 1.0, said.append)
     assert outcome.encoder.hash == expected.hash
     purposes = dict.fromkeys(progress.step.partition(":")[0] for progress in said)
-    assert list(purposes) == ["genes", "axes", "anchors"]
+    assert list(purposes) == ["genes (1 of 3)", "axes (2 of 3)", "anchors (3 of 3)"]
     for name in ("server", *NAMES):
         results = kits / name / "results" / "run"
         assert json.loads((results / "status.json").read_text())["error"] is None
@@ -423,10 +442,10 @@ def test_sites_that_are_restarted_for_every_message_get_the_same_encoder(tmp_pat
 def test_holdings_survive_the_way_to_another_process():
     held = hold(make_study(), GeneList(tuple(GENES)), make_cells(300, 0), np.arange(300) % 4)
     assert held.test.sum() == 30
-    again = NeighbourHoldings.from_bytes(held.to_bytes())
+    again = CellHoldings.from_bytes(held.to_bytes())
     assert again.to_bytes() == held.to_bytes()
     with pytest.raises(InvalidInput, match="damaged"):
-        NeighbourHoldings.from_bytes(held.to_bytes()[:100])
+        CellHoldings.from_bytes(held.to_bytes()[:100])
 
 
 def test_a_person_is_told_what_leaves_before_it_does(tmp_path):
@@ -453,23 +472,23 @@ def test_the_plan_is_an_upper_bound_where_fewer_genes_vary_than_may_be_chosen():
     parts = [make_cells(300, i) for i in range(3)]
     parts = [Cells(part.x * (np.arange(len(GENES)) < 10), GENES) for part in parts]
     rehearsed = rehearse_neighbours(parts, n_components=5)
-    task = NeighbourTask(rehearsed.study, GeneList(tuple(GENES)))
+    task = EncoderTask(rehearsed.study, GeneList(tuple(GENES)))
     first, site = next(iter(rehearsed.sites.items()))
-    numbers, words = task.plan(site.holdings)
+    numbers, words, _ = task.plan(site.holdings)
     assert len(rehearsed.outcome.encoder.preparation.genes) < numbers["genes"]
     assert rehearsed.outcome.record.bytes_up[first] < numbers["bytes_up_per_client"]
-    assert f"at most {numbers['genes']:,} genes" in " ".join(words)
+    assert f"up to {numbers['genes']:,} genes" in " ".join(words)
     assert f"In all at most {numbers['bytes_up_per_client']:,} bytes" in " ".join(words)
 
 
 def test_the_plan_says_to_the_byte_what_a_site_sends():
     parts = [make_cells(300, i) for i in range(3)]
     rehearsed = rehearse_neighbours(parts, n_genes=20, n_components=5)
-    task = NeighbourTask(rehearsed.study, GeneList(tuple(GENES)))
+    task = EncoderTask(rehearsed.study, GeneList(tuple(GENES)))
     first, site = next(iter(rehearsed.sites.items()))
-    numbers, words = task.plan(site.holdings)
+    numbers, words, _ = task.plan(site.holdings)
     assert numbers["bytes_up_per_client"] == rehearsed.outcome.record.bytes_up[first]
-    assert numbers["anchors_per_site"] == len(site.anchors[0])
+    assert numbers["anchors_per_site"] == len(own_anchors(site))
     assert f"{numbers['bytes_up_per_client']:,} bytes up per site" in " ".join(words)
     assert task.plan(None).numbers["bytes_up_axes"] == numbers["bytes_up_axes"]
 

@@ -12,17 +12,16 @@ from hypothesis import strategies as st
 from strategies import examples, seeds
 
 from fedhull import simulate
-from fedhull.data.tree import make_tree
+from fedhull.data.generated import make_tree
 from fedhull.errors import InvalidInput
-from fedhull.learn.extent import Extent
+from fedhull.learn.moments import Extent
 from fedhull.learn.sketch import LONGEST
 from fedhull.learn.tally import Tally
 from fedhull.protocol.keys import Identity, Randomness
-from fedhull.study.classes.told import tell
+from fedhull.rounds.noise import noise_of
+from fedhull.study.dp import bounded, lots
 from fedhull.study.draft import draft_study, site_name
 from fedhull.study.kinds import task_of
-from fedhull.study.noise import noise_of
-from fedhull.study.privacy import bounded, lots
 from fedhull.study.rehearsal import rehearse
 from fedhull.study.study import Classes, Study
 
@@ -58,9 +57,10 @@ def test_a_cell_changes_the_moments_by_no_more_than_the_noise_is_for(cell, name,
     x, y = cells(seed % 3, 50)
     noise = noise_of(study)
     numbers, extent = [[i] for i in range(4)], Extent(features, (features,) * 4)
+    moments_held = task_of(study).summary.moments_held
     with_it = held(study, np.vstack((x, cell)), np.append(y, name))
-    ours = with_it.moments(study, numbers, extent)
-    theirs = held(study, x, y).moments(study, numbers, extent)
+    ours = moments_held(with_it, numbers, extent)
+    theirs = moments_held(held(study, x, y), numbers, extent)
     upper = (ours.gram - theirs.gram)[np.triu_indices(features)]
     sums, counts = ours.sums - theirs.sums, ours.counts - theirs.counts
     products = noise.longest**2 + (noise.longest << 32)
@@ -74,7 +74,8 @@ def test_a_cell_changes_the_moments_by_no_more_than_the_noise_is_for(cell, name,
 def test_a_cell_changes_a_sketch_by_no_more_than_the_noise_is_for(cell, seed):
     study = private_study(4, agreed=False, holdout=0.0)
     x, _ = cells(seed % 3, 30)
-    ours, theirs = (tell(study, each) for each in (np.vstack((x, cell)), x))
+    describe = task_of(study).rounds[0].slots.describe
+    ours, theirs = (describe(each) for each in (np.vstack((x, cell)), x))
     count, *sums = (a - b for a, b in zip(ours, theirs, strict=True))
     assert count == 1
     assert sum(v**2 for v in sums) <= LONGEST**2
@@ -167,9 +168,10 @@ def test_totals_have_the_noise_of_those_who_stayed(gone):
     extent = Extent(24, (24,) * 4)
     numbers = [[i] for i in range(4)]
     plain = sum(
-        holdings[name].moments(study, numbers, extent).packed(extent) for name in outcome.survivors
+        outcome.round.moments_held(holdings[name], numbers, extent).packed(extent)
+        for name in outcome.survivors
     )
-    added = (outcome.moments.packed(extent) - plain)[: 24 * 25 // 2]
+    added = (outcome.total.moments.packed(extent) - plain)[: 24 * 25 // 2]
     expected = math.sqrt((4 - gone) * noise_of(study).total_variances[0])
     # a chi-square with 300 degrees of freedom
     assert 0.8 * expected < added.std() < 1.2 * expected
@@ -188,9 +190,9 @@ def test_nobody_can_tell_how_many_classes_a_site_has_or_how_many_cells():
     whole = held(study, x, y)
     few = task_of(study).hold(x[y == "stem"], y[y == "stem"], np.array(["stem"]))
     assert (len(few.classes), len(whole.classes)) == (1, 4)
-    one, all_of_them = (site_of(study, each).contribution() for each in (few, whole))
-    assert len(one.sketches) == len(all_of_them.sketches) == 4
-    assert one.announced == all_of_them.announced == ()
+    sites = [site_of(study, each) for each in (few, whole)]
+    assert [len(site.round.rows(site.own)) for site in sites] == [4, 4]
+    assert [site.contribution().announced for site in sites] == [(), ()]
 
 
 def test_a_site_that_goes_on_after_a_stop_adds_the_same_noise():
@@ -198,10 +200,11 @@ def test_a_site_that_goes_on_after_a_stop_adds_the_same_noise():
     holdings, root = held(study, *cells()), Randomness().root
     first, again = (site_of(study, holdings, Randomness(root)) for _ in range(2))
     other = site_of(study, holdings)
-    assert first.contribution().sketches == again.contribution().sketches
-    assert first.contribution().sketches != other.contribution().sketches
-    assert first.noise_key("moments") != first.noise_key("votes")
-    assert first.noise_key("votes", b"one") != first.noise_key("votes", b"another")
+    rows = [site.round.rows(site.own) for site in (first, again, other)]
+    assert rows[0] == rows[1]
+    assert rows[0] != rows[2]
+    assert first.own.noise_key("moments") != first.own.noise_key("votes")
+    assert first.own.noise_key("votes", b"one") != first.own.noise_key("votes", b"another")
 
 
 def test_no_count_leaves_without_noise():
@@ -212,7 +215,7 @@ def test_no_count_leaves_without_noise():
     made = rehearse(study, holdings)
     assert made.outcome.counts.tested is None
     assert not made.sites["site-0001"].session.totals
-    model = made.sites["site-0001"].model
+    model = made.sites["site-0001"].outcome.model
     published = made.outcome.to_json()
     assert published["tested"] is None
     assert model.judged_ is None
@@ -277,7 +280,13 @@ def test_a_site_whose_class_is_lost_in_noise_takes_part_all_the_same():
     assert first.complaint is None
     names = {match["name"] for match in first.result()["matches"]}
     assert names == {"lineage-1", "lineage-2", "lineage-3"}
-    assert set(first.model.predict(x)) <= {*names, "class 1", "class 2", "class 3", "class 4"}
+    assert set(first.outcome.model.predict(x)) <= {
+        *names,
+        "class 1",
+        "class 2",
+        "class 3",
+        "class 4",
+    }
 
 
 def test_a_column_of_donors_in_a_table_is_no_coordinate(tmp_path):

@@ -1,20 +1,22 @@
 """The interface of tasks carries studies of several, different sums under one consent."""
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from parties import identity
-from plain_sums import PlainContribution, PlainSummation
 
+from fedhull.codes.field import Field
 from fedhull.protocol.agreement import Agreement, Cohort
-from fedhull.protocol.memory import MemoryEngine
-from fedhull.study.coordinator import Coordinator, Publication, run_study
-from fedhull.study.site import Site
+from fedhull.protocol.drive import MemoryEngine
+from fedhull.protocol.summation import Layout
+from fedhull.rounds.round import Conclusion, Final, News, Taken
+from fedhull.rounds.run import Coordinator, run_study
+from fedhull.rounds.site import Site
 
 NAMES = ["site-a", "site-b", "site-c"]
 UNIT = 2.0**-22
+FIELD = Field(2**61 - 1)
 
 
 def weighted(numbers: np.ndarray, cells: int) -> list[int]:
@@ -22,36 +24,10 @@ def weighted(numbers: np.ndarray, cells: int) -> list[int]:
     return [*(cells * np.rint(numbers / UNIT).astype(int)).tolist(), cells]
 
 
-def two_sums(published: bytes) -> list[PlainSummation]:
-    """First the mean; then, bound to the mean that everybody was shown, the variance."""
-    return [PlainSummation(3, 1, b""), PlainSummation(2, 2, published)]
+class Averages(News, frozen=True):
+    """Averages over all sites' cells."""
 
-
-class SpreadSite(Site):
-    """Adds its points, hears the mean, adds its distances from it, hears the spread."""
-
-    def __init__(self, study, name, points):
-        self.points, self.heard = points, [b""]
-        super().__init__(study, name, identity(name), n_sums=2)
-
-    def contribution(self):
-        number = len(self.heard) - 1
-        numbers = self.points.mean(axis=0)
-        if number == 1:
-            mean = np.array(json.loads(self.heard[1]))
-            numbers = ((self.points - mean) ** 2).sum(axis=1).mean(keepdims=True)
-        summation = two_sums(self.heard[-1])[number]
-        return PlainContribution(summation, lambda: weighted(numbers, len(self.points)))
-
-    def take(self, published):
-        self.heard.append(published)
-        return (3, 4) if len(self.heard) == 3 else None
-
-    def files(self):
-        return {}
-
-    def result(self):
-        return {"heard": len(self.heard)}
+    numbers: list[float]
 
 
 @dataclass
@@ -62,24 +38,58 @@ class Spread:
     failures: dict
 
 
-class SpreadCoordinator(Coordinator):
-    def __init__(self, study):
-        self.study, self.opened = study, []
-        self.published = b""
+class MeanRound(Final):
+    """The mean of all sites' points, (n, 2)."""
 
-    def next_sum(self):
-        done = len(self.opened)
-        return two_sums(self.published)[done] if done < 2 else None
+    name = purpose = "mean"
+    News = Averages
+    size, ask = 2, False
 
-    def take(self, opened, seconds):
-        *sums, cells = opened.numbers
-        self.opened.append(np.array(sums) / cells * UNIT)
-        self.published = json.dumps(self.opened[-1].tolist()).encode()
-        return Publication(self.published, ask=len(self.opened) == 2)
+    def layout(self, known, totals, participants):
+        return Layout(((FIELD, self.size + 1),))
 
-    def outcome(self, record, counts):
-        mean, spread = self.opened
+    def discloses(self, held=None):
+        return []
+
+    def own_average(self, known, points):
+        return points.mean(axis=0)
+
+    def encode(self, known, own, totals, participants):
+        points = own.holdings
+        numbers = weighted(self.own_average(known, points), len(points))
+        return [FIELD.vector([n % FIELD.q for n in numbers])]
+
+    def take(self, known, own, news):
+        return Taken(news, (3, 4))
+
+    def decode(self, known, summed):
+        half = FIELD.q // 2
+        *sums, cells = [(n + half) % FIELD.q - half for n in FIELD.to_ints(summed.vector[0])]
+        return np.array(sums) / cells * UNIT
+
+    def conclude(self, known, opened):
+        return Conclusion(Averages(opened[-1].total.tolist()), ask=self.ask)
+
+    def outcome(self, coordinator, record, counts):
+        mean, spread = (each.total for each in coordinator.opened)
         return Spread(mean.tolist(), float(spread[0]), counts, record.failures)
+
+    def site_outcome(self, site):
+        return None
+
+
+class SpreadRound(MeanRound):
+    """The mean square of distances from the mean that everybody was shown."""
+
+    name = purpose = "spread"
+    size, ask = 1, True
+
+    def own_average(self, known, points):
+        mean = np.array(known.last_of(Averages).numbers)
+        return ((points - mean) ** 2).sum(axis=1).mean(keepdims=True)
+
+
+ROUNDS = (MeanRound(), SpreadRound())
 
 
 def parties():
@@ -90,12 +100,16 @@ def parties():
         clients={name: identity(name).public for name in NAMES},
     )
     points = {name: rng.normal(size=(20 + 5 * i, 2)) for i, name in enumerate(NAMES)}
-    return study, points, [SpreadSite(study, name, points[name]) for name in NAMES]
+    return (
+        study,
+        points,
+        [Site(study, ROUNDS, name, identity(name), points[name]) for name in NAMES],
+    )
 
 
 def test_a_task_may_have_several_sums_each_starting_from_what_the_last_one_published():
     study, points, sites = parties()
-    outcome = run_study(SpreadCoordinator(study), MemoryEngine(sites))
+    outcome = run_study(Coordinator(study, ROUNDS), MemoryEngine(sites))
     pooled = np.concatenate(list(points.values()))
     assert outcome.mean == pytest.approx(pooled.mean(axis=0), abs=1e-6)
     assert outcome.spread == pytest.approx(
@@ -118,7 +132,7 @@ def test_a_site_that_leaves_between_two_sums_is_in_the_first_only():
                 self._gone.add("site-b")
             return super().step(kind, messages, timeout)
 
-    outcome = run_study(SpreadCoordinator(study), Leaving(sites))
+    outcome = run_study(Coordinator(study, ROUNDS), Leaving(sites))
     pooled = np.concatenate(list(points.values()))
     assert outcome.mean == pytest.approx(pooled.mean(axis=0), abs=1e-6)
     assert outcome.failures == {"site-b": "vanished"}
@@ -127,7 +141,7 @@ def test_a_site_that_leaves_between_two_sums_is_in_the_first_only():
 
 def test_the_numbers_of_a_sum_are_exact():
     study, points, sites = parties()
-    coordinator = SpreadCoordinator(study)
+    coordinator = Coordinator(study, ROUNDS)
     run_study(coordinator, MemoryEngine(sites))
     expected = sum(np.array(weighted(p.mean(axis=0), len(p))) for p in points.values())
-    assert np.array_equal(coordinator.opened[0], expected[:-1] / expected[-1] * UNIT)
+    assert np.array_equal(coordinator.opened[0].total, expected[:-1] / expected[-1] * UNIT)

@@ -1,4 +1,4 @@
-"""`fedhull`: the commands, and what happens when one fails."""
+"""`fedhull`: the table of commands, and their errors."""
 
 import io
 import json
@@ -6,6 +6,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 import fedhull
 from fedhull.cli.group import QUIET_HELP, Command, LazyGroup, UsageError
@@ -13,71 +14,28 @@ from fedhull.cli.talk import JSON, QUIET, asked_for
 from fedhull.errors import FedhullError, InvalidInput, Stopped
 
 COMMANDS = {
-    "demo": Command(
-        "fedhull.cli.demo:demo",
-        "Run a whole study, with hulls and with moments: four sites, one drops out.",
-    ),
-    "embed": Command(
-        "fedhull.cli.embed:embed",
-        "Place cells, or the nodes of a tree, in the Poincaré disc.",
-    ),
-    "align": Command(
-        "fedhull.cli.align:align",
-        "Rotate, mirror and move a whole embedding so that it fits another, or a model.",
-    ),
-    "simulate": Command(
-        "fedhull.cli.simulate:simulate",
-        "Run a federated study on a data set, with every message through the real protocol.",
-    ),
-    "predict": Command(
-        "fedhull.cli.predict:predict",
-        "Predict the class of each cell in a file; a label column is ignored.",
-    ),
-    "init": Command(
-        "fedhull.cli.init:init",
-        "Write a commented draft of a study, from a few questions.",
-    ),
-    "check": Command(
-        "fedhull.cli.check:check",
-        "Try everything that a session would refuse, on this machine, and send nothing.",
-    ),
-    "plan": Command(
-        "fedhull.cli.plan:plan",
-        "Show what a study would send: how it is coded, bytes, what would leave a site.",
-    ),
-    "keygen": Command(
-        "fedhull.cli.keygen:keygen",
-        "Make an identity key: a private file that stays here, a public line for the study.",
-    ),
-    "provision": Command(
-        "fedhull.cli.provision:provision",
-        "Make one kit for each participant: the study, certificates, keys, a README.",
-    ),
-    "server": Command(
-        "fedhull.cli.server:server",
-        "Run a study as its coordinator, and end when it is done.",
-    ),
-    "client": Command(
-        "fedhull.cli.client:client",
-        "Take part in a study as a site, after seeing what would be sent and agreeing to it.",
-    ),
-    "status": Command(
-        "fedhull.cli.status:status",
-        "Show where a study stands: its step, who has to act next and how, results.",
-    ),
-    "learn": Command(
-        "fedhull.cli.learn:learn",
-        "Train again from the sum that 'fedhull server' has kept, without a new session.",
-    ),
-    "report": Command(
-        "fedhull.cli.report:report",
-        "Write the report page of a demo, simulation, server or client run: one HTML file.",
-    ),
+    name: Command(f"fedhull.cli.{name}:{name}", words)
+    for name, words in {
+        "embed": "Place cells, or the nodes of a tree, in the Poincaré disc.",
+        "align": "Rotate, mirror and move an embedding to fit another, or a model.",
+        "simulate": "Run a federated study on a data set, through the whole protocol.",
+        "predict": "Predict the class of each cell in a file, ignoring its labels.",
+        "init": "Write a commented draft of a study from a few questions.",
+        "check": "Run all of a study's checks locally; send nothing.",
+        "plan": "Show what a study would send: coding, bytes, disclosures.",
+        "keygen": "Make an identity key: a private file and a public line.",
+        "provision": "Make a kit for each participant: study, certificates, keys.",
+        "server": "Run a study as its coordinator.",
+        "client": "Take part in a study as a site; nothing leaves without consent.",
+        "status": "Show a study's current step, next action and results.",
+        "learn": "Train again from a kept sum, without a new session.",
+        "report": "Write the report page of a result, one HTML file.",
+    }.items()
 }
 
 
 class Commands(LazyGroup):
-    """The commands of `fedhull`: its own, and those that other packages add."""
+    """The commands of `fedhull` and of other packages."""
 
     table = COMMANDS
     entry_points = "fedhull.commands"
@@ -86,7 +44,6 @@ class Commands(LazyGroup):
 app = typer.Typer(
     name="fedhull",
     cls=Commands,
-    help="Federated classification of hierarchical data, by secure aggregation of convex hulls.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -103,7 +60,7 @@ def _print_version(wanted: bool) -> None:
 def options(
     version: Annotated[
         bool,
-        typer.Option(
+        Option(
             "-V",
             "--version",
             callback=_print_version,
@@ -111,21 +68,21 @@ def options(
             help="Print the version and exit.",
         ),
     ] = False,
-    quiet: Annotated[bool, typer.Option(QUIET, help=QUIET_HELP)] = False,
+    quiet: Annotated[bool, Option(QUIET, help=QUIET_HELP)] = False,
 ) -> None:
     """Federated classification of hierarchical data, by secure aggregation of convex hulls."""
 
 
 def main() -> None:
     """Run a command. An error of ours is one sentence on standard error, with --json also an object
-    on standard output, and an exit code that says whose turn it is (`fedhull.errors`)."""
+    on standard output, and an exit code of `fedhull.errors`."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # ε and √ on a terminal that has no such letters: better a question mark than no answer
+            # a question mark for ε and √ on terminals without them
             stream.reconfigure(errors="replace")
     try:
         code = app(prog_name="fedhull", standalone_mode=False)
-        if code == Stopped.exit_code:  # what Typer makes of Ctrl-C
+        if code == Stopped.exit_code:  # Typer's, for Ctrl-C
             raise Stopped("stopped")
     except FedhullError as problem:
         _complain(problem)
@@ -136,17 +93,15 @@ def main() -> None:
     except OSError as problem:
         _complain(InvalidInput(f"{problem.filename or 'a file'}: {problem.strerror or problem}"))
     except Exception:
-        _print_error("InternalError", "something failed that should not; this is a bug", _BUG)
+        # with the exit code of a traceback
+        _print_error("InternalError", "something failed that should not; this is a bug", code=1)
         raise
     if code:
         sys.exit(code)
 
 
-_BUG = 1  # the exit code of a traceback
-
-
 def _complain(problem: FedhullError) -> None:
-    from fedhull.cli.console import err  # rich, which --version and completion do without
+    from fedhull.cli.console import err  # rich is slow to import
     from fedhull.text import printable
 
     style = "red" if problem.exit_code in (2, 4) else "yellow"
@@ -164,7 +119,7 @@ def _complain_of_usage(problem: Any) -> None:
 
 
 def _print_error(kind: str, message: str, code: int, **details: Any) -> None:
-    """With --json, an error is an object like any other result."""
+    """With --json, print an error as an object."""
     if asked_for(JSON):
         error = {"kind": kind, "message": message, "exit_code": code} | details
         typer.echo(json.dumps({"error": error}, indent=2))

@@ -1,13 +1,21 @@
-"""`fedhull check`: everything that can be refused, before anything is sent."""
+"""`fedhull check`: all of a study's checks, with nothing sent."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument
 
-from fedhull.cli.attachment import EncoderOption, GenesOption, read_attachment
 from fedhull.cli.console import JsonFlag, out, prepare_kernels, print_json
-from fedhull.cli.options import DataOption, DonorOption, LabelOption, LayerOption, MapOption
+from fedhull.cli.options import (
+    DataOption,
+    DonorOption,
+    EncoderOption,
+    GenesOption,
+    LabelOption,
+    LayerOption,
+    MapOption,
+    read_attachment,
+)
 from fedhull.text import printable
 
 if TYPE_CHECKING:
@@ -15,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    study: Annotated[Path, typer.Argument(help="The study or its draft, a TOML file, or a kit.")],
+    study: Annotated[Path, Argument(help="The study or its draft, a TOML file, or a kit.")],
     data: DataOption = None,
     label: LabelOption = "label",
     donor: DonorOption = None,
@@ -25,18 +33,18 @@ def check(
     genes: GenesOption = None,
     json: JsonFlag = False,
 ) -> None:
-    """Try everything that a session would refuse, on this machine, and send nothing.
+    """Run all of a study's checks locally; send nothing.
 
-    Without --data, whether the study's settings go together; with it, also whether a session would
-    take your data, and what would leave. In a kit, the encoder or list of genes is found.
+    Without --data, check the study's settings; with it, also the data, and show what would leave.
+    In a kit, the encoder or list of genes is found.
     """
     from datetime import date
 
     from fedhull.kits.checkup import check_up
-    from fedhull.kits.inspection import refuse_code
+    from fedhull.kits.kit import refuse_code
     from fedhull.study.task import Source
 
-    refuse_code(study.resolve())  # if it is a kit, before anything is compiled
+    refuse_code(study.resolve())  # before anything is compiled in a kit
     prepare_kernels(quiet=json)
     source = None if data is None else Source(data, label, layer, donor, names)
     checked = check_up(study, read_attachment(encoder, genes), source)
@@ -57,15 +65,15 @@ def _lines(checked: "Checkup") -> list[str]:
         f"{named}{by_hash}: {len(study.clients)} sites, of which {study.threshold} must stay to "
         f"the end.",
         *about_words(study),
-        "Its settings go together.",
-        *checked.told,
+        "Its settings work together.",
+        *checked.leaves,
         collusion_words(study),
         *(f"Careful: {words}" for words in checked.careful),
     ]
     if checked.holdings is None:
-        lines.append("No data were checked; --data FILE tries what a site would send.")
+        lines.append("No data were checked; name a site's with --data FILE.")
     else:
-        lines.append("A session would take these data. Nothing was sent.")
+        lines.append("A session would accept these data. Nothing was sent.")
     return lines
 
 
@@ -82,6 +90,6 @@ def _as_json(checked: "Checkup") -> dict[str, Any]:
             "threshold": study.threshold,
         },
         "data_taken": checked.holdings is not None,
-        "what_leaves": checked.told,
+        "what_leaves": checked.leaves,
         "careful": checked.careful,
     }

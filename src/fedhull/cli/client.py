@@ -1,11 +1,11 @@
-"""`fedhull client`: take part in a study as a site, after somebody there has agreed."""
+"""`fedhull client`: a site's part in a study, after somebody there has agreed."""
 
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from fedhull.cli.console import JsonFlag, err, prepare_kernels
 from fedhull.cli.engine import (
@@ -21,7 +21,14 @@ from fedhull.cli.engine import (
     speaker,
     stoppable,
 )
-from fedhull.cli.options import DataOption, DonorOption, LabelOption, LayerOption, MapOption
+from fedhull.cli.options import (
+    DataOption,
+    DonorOption,
+    IdentityOption,
+    LabelOption,
+    LayerOption,
+    MapOption,
+)
 from fedhull.disk import read_bytes
 from fedhull.engines.base import Options, Runner, Say
 from fedhull.errors import Declined, InvalidInput, ProtocolError, StillWaiting, Stopped
@@ -40,41 +47,34 @@ def client(
     donor: DonorOption = None,
     names: MapOption = None,
     layer: LayerOption = None,
-    identity: Annotated[
-        Path | None, typer.Option(help="Your key, if it is not in the kit.")
-    ] = None,
+    identity: IdentityOption = None,
     engine: KitEngineOption = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Agree without being asked.")] = False,
-    agreed_by: Annotated[
-        str, typer.Option(help="With --yes: the name of the person who agrees.")
-    ] = "",
+    yes: Annotated[bool, Option("--yes", help="Agree without being asked.")] = False,
+    agreed_by: Annotated[str, Option(help="With --yes: name of the person who agrees.")] = "",
     again: Annotated[
-        bool, typer.Option("--again", help="Agree to one more session over the same data.")
+        bool, Option("--again", help="Agree to one more session over the same data.")
     ] = False,
     wait: WaitOption = Options.wait,
     mail: MailOption = None,
     consent_only: Annotated[
-        bool, typer.Option("--consent-only", help="Agree now; FLARE's own client joins later.")
+        bool, Option("--consent-only", help="Agree now; FLARE's own client joins later.")
     ] = False,
     fetch: Annotated[
-        bool,
-        typer.Option("--fetch", help="Get the result of a session that ended without this site."),
+        bool, Option("--fetch", help="Get the result of a session that ended without this site.")
     ] = False,
     publication: Annotated[
-        Path | None,
-        typer.Option(help="With --fetch: the file publication.bin that the coordinator sent."),
+        Path | None, Option(help="With --fetch: the coordinator's file publication.bin.")
     ] = None,
     ping: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--ping",
-            help="Only try whether the server can be reached, or the mail folder used; no data, "
-            "no consent.",
+            help="Only test the connection to the server, or the mail folder; no data, no consent.",
         ),
     ] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Take part in a study as a site, after seeing what would be sent and agreeing to it."""
+    """Take part in a study as a site; nothing leaves without consent."""
     opened = open_kit(kit, identity)
     if opened.name is None:
         raise InvalidInput(f"{kit} is the coordinator's kit; run it with 'fedhull server'")
@@ -91,7 +91,7 @@ def client(
                 with stoppable():
                     results = _fetch(opened, runner, publication, options, speaker(json))
             except KeyboardInterrupt:
-                raise Stopped("stopped; the result can be fetched at any other time") from None
+                raise Stopped("stopped; the result can be fetched later") from None
             show_result(opened, results, "The study is complete", json)
             return
         agreed = runner.session_open(opened) or (runner.keeps_consent and waits(opened, source))
@@ -101,7 +101,7 @@ def client(
                 runner.check_invited(opened, options)
             _ask(opened, source, yes, agreed_by, again, quiet=json)
         if consent_only:
-            speaker(json)(f"Agreed, for one session; the consent waits in {opened.folder}")
+            speaker(json)(f"Agreed, for one session; the consent is in {opened.folder}")
             return
         if again:
             runner.start_again(opened)
@@ -110,20 +110,20 @@ def client(
                 results = runner.join(opened, options, speaker(json))
         except KeyboardInterrupt:
             withdraw(opened)
-            raise Stopped("stopped; a consent that was not used yet is withdrawn") from None
+            raise Stopped("stopped; an unused consent is withdrawn") from None
         finally:
             runner.after_join(opened)
     show_result(opened, results, "The study is complete", json)
 
 
 def _fetch(kit: Kit, runner: Runner, file: Path | None, options: Options, say: Say) -> Path:
-    """Bring the result of a session that has uploaded; nothing is sent."""
+    """Fetch the result of a session that has uploaded; nothing is sent."""
     waiting_run(kit)
     if file is not None:
         try:
             return take_late(kit, read_bytes(file))
         except ProtocolError as problem:
-            # a wrong file, where the right one still serves
+            # the right file can still be used
             raise InvalidInput(f"{file} cannot be used: {problem}") from None
     published = runner.fetch(kit, options, say)
     if published is None:
@@ -134,19 +134,19 @@ def _fetch(kit: Kit, runner: Runner, file: Path | None, options: Options, say: S
 def _ask(
     kit: Kit, source: Source | None, yes: bool, agreed_by: str, again: bool, quiet: bool
 ) -> None:
-    """Show what would be sent, ask, and leave the consent for the session to find."""
+    """Show what would be sent, ask, and leave the consent for the session."""
     if source is None:
         raise InvalidInput("--data must name the file with your points or cells")
     assert kit.name is not None
     holdings = kit.task.read(source)
     if not (quiet and yes):
         say("\n".join(map(printable, kit.task.explain(kit.name, holdings))))
-    before = earlier_uploads(kit, source, holdings)
-    if before and not again:
-        raise InvalidInput(refusal(before[-1]))
+    earlier = earlier_uploads(kit, source, holdings)
+    if earlier and not again:
+        raise InvalidInput(refusal(earlier[-1]))
     if not again and kit.has_uploaded:
         raise InvalidInput(
-            "this kit has already uploaded in this study. Whoever has two sums over different "
+            "this kit has already uploaded in this study. Anybody with two totals over different "
             "sites can subtract them; if the coordinator has told you why a second session is "
             "needed and you agree, use --again"
         )
@@ -155,8 +155,8 @@ def _ask(
         answer = sys.stdin.readline()
         if not answer:
             raise InvalidInput(
-                "nobody is there to answer; nothing was sent: run this in a terminal, or agree "
-                "with --yes and --agreed-by NAME"
+                "there was no answer, and nothing was sent: run this in a terminal, or agree with "
+                "--yes and --agreed-by NAME"
             )
         if answer.strip().lower() not in ("y", "yes"):
             raise Declined("you did not agree; nothing was sent")
@@ -166,4 +166,4 @@ def _ask(
             raise InvalidInput("nobody agreed by name; nothing was sent")
     check_visible(agreed_by, "the name of who agrees")
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    give(kit, source, holdings, now, after=before, by=agreed_by)
+    give(kit, source, holdings, now, after=earlier, by=agreed_by)

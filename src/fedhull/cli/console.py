@@ -1,9 +1,9 @@
-"""What all commands share: where they print, how they show progress, where they write."""
+"""Output of all commands: printing, progress, folders."""
 
 import json
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer import Option
 
 from fedhull.cli.talk import QUIET, asked_for, silent
 from fedhull.errors import InvalidInput
@@ -24,37 +25,36 @@ if TYPE_CHECKING:
 
 
 class Terminal(Console):
-    """Where all words for people go: names from studies, data files and peers are among them, so
-    none is taken for markup, an emoji or a command to the terminal."""
+    """A console for people. Names from studies, data files and peers pass through it, so nothing is
+    markup, an emoji or a terminal command."""
 
     def __init__(self, **settings: Any):
         super().__init__(markup=False, emoji=False, highlight=False, **settings)
 
     def render_str(self, text: str, **settings: Any) -> Text:
-        """The text as it will be shown: rich sends every string through here, those in tables
-        too."""
+        """Clean the text; rich sends every string through here, also those in tables."""
         return super().render_str(printable_lines(text), **settings)
 
 
 out = Terminal()
 err = Terminal(stderr=True)
 
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+JsonFlag = Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")]
 
 
 def print_json(result: Any) -> None:
-    """One JSON object on standard output."""
+    """Print one JSON object on standard output."""
     typer.echo(json.dumps(result, indent=2))
 
 
 def note(sentence: str) -> None:
-    """Something worth knowing that nobody asked for, on standard error."""
+    """Print an unasked-for remark on standard error."""
     if not asked_for(QUIET):
         err.print(sentence, style="yellow", soft_wrap=True)
 
 
 def output_folder(path: Path) -> Path:
-    """Make the folder and try it out, before any work is done for it."""
+    """Make a folder, and write to it before any work is done."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
@@ -67,9 +67,26 @@ def output_folder(path: Path) -> Path:
     return path
 
 
+def check_target(target: Path, endings: Iterable[str]) -> None:
+    """Refuse a place to write to, before any work is done."""
+    if target.suffix not in endings:
+        raise InvalidInput(f"--out must end in {', '.join(endings)} here, got {target}")
+    if not target.parent.is_dir():
+        raise InvalidInput(f"--out must be in a folder that exists, but {target.parent} does not")
+
+
+def missing_genes(genes: Sequence[str], of: int) -> str:
+    """The warning about genes of an encoder that are not in the data."""
+    some = ", ".join(genes[:5]) + (", …" if len(genes) > 5 else "")
+    return (
+        f"{len(genes):,} of the encoder's {of:,} genes are missing and count as not expressed: "
+        f"{some}"
+    )
+
+
 def prepare_kernels(quiet: bool) -> None:
-    """Compile the numerical kernels, with a spinner if that takes more than a second."""
-    from fedhull.disc.warm import compile_kernels
+    """Compile the numerical kernels, with a spinner after one second."""
+    from fedhull.disc.hull import compile_kernels
 
     status = err.status("Compiling the numerical kernels (only the first time on this machine)")
     timer = threading.Timer(1.0, status.start)
@@ -84,7 +101,7 @@ def prepare_kernels(quiet: bool) -> None:
 
 @contextmanager
 def spinner(sentence: str) -> Iterator["Status"]:
-    """A sentence on standard error for as long as the block runs, which may change it."""
+    """Show a sentence, which the block may change, on standard error while it runs."""
     status = err.status(sentence)
     if not silent():
         status.start()
@@ -95,7 +112,7 @@ def spinner(sentence: str) -> Iterator["Status"]:
 
 
 def progress_bar(quiet: bool) -> "Progress":
-    """A bar with the time it will still take, on standard error."""
+    """A bar with the remaining time, on standard error."""
     from rich.progress import (
         BarColumn,
         Progress,
@@ -118,7 +135,7 @@ def progress_bar(quiet: bool) -> "Progress":
 
 
 def showing(bar: "Progress", prefix: str = "") -> Report:
-    """What a bar is fed with: its one line shows the step that is under way."""
+    """Feed a bar with progress reports."""
     line = bar.add_task(printable(prefix), total=None)
 
     def show(step: Step) -> None:

@@ -1,5 +1,6 @@
-"""Commands that are imported when they are called: a mistake or a help page costs little."""
+"""Commands imported when they are called, so that a mistake or a help page costs little."""
 
+import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.utils import get_params_from_function
 
 from fedhull.cli.talk import QUIET, announce
 from fedhull.errors import FedhullError, InvalidInput
@@ -18,26 +20,27 @@ if TYPE_CHECKING:
 
 # Click's, or that of the copy of Click in later versions of Typer.
 UsageError: Any = typer.BadParameter.__base__
-QUIET_HELP = "Print only errors and what was asked for, no progress."
+QUIET_HELP = "Print only results and errors, no progress."
 
 
 class Command(NamedTuple):
-    """Where a command is, as "module:name", and the line that `--help` shows for it."""
+    """A command's place, as "module:name", and its line in `--help`."""
 
     place: str
     help: str
 
     def load(self) -> Any:
-        """The function, or the sub-app, that this names."""
+        """Import the function or sub-app."""
         module, name = self.place.split(":")
         return getattr(import_module(module), name)
 
 
 class Group(TyperGroup):
-    """Commands by name; a wrong name gets one suggestion."""
+    """Commands by name, with one suggestion for a wrong one."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Name, command and its arguments; Typer and Click would both add a suggestion."""
+        """Name, command and arguments; fails in our words, as Typer and Click would each add a
+        suggestion."""
         names = self.list_commands(ctx)
         if args[0] not in names and not ctx.resilient_parsing:
             near = get_close_matches(args[0].lower(), names, n=1)
@@ -47,26 +50,26 @@ class Group(TyperGroup):
 
 
 class LazyGroup(Group):
-    """Commands of a table and, after them, those of other packages, under entry points that name
-    `Command` objects. Of all but the one that is called, only the name and the help line are known;
-    other packages are looked for only where a name is not in the table, or all are listed."""
+    """Commands of a table and, after them, `Command` objects of other packages' entry points. Only
+    the called command is imported; other packages are searched only for a name outside the table,
+    or to list all."""
 
     table: Mapping[str, Command]
     entry_points: str
 
     @cached_property
     def _added(self) -> "Registry[Command]":
-        # the metadata of all installed packages: --version and fedhull's own commands do without
+        # slow: reads the metadata of all installed packages
         from fedhull.registry import Registry
 
         return Registry("command", self.entry_points)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The names, those of the table first: no other package can take them."""
+        """All names, the table's first: no other package can take them."""
         return [*self.table, *(name for name in self._added.names if name not in self.table)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Name and help line only; a command that cannot be loaded says so in its line."""
+        """Name and help line only; a command that cannot be loaded says so there."""
         try:
             command = self._find(cmd_name)
         except InvalidInput as problem:
@@ -74,22 +77,22 @@ class LazyGroup(Group):
         return None if command is None else TyperCommand(cmd_name, help=command.help)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Name, command and its arguments: to run it, show its own help or complete its options."""
+        """Name, command and arguments: to run it, show its help or complete its options."""
         name = args[0]
         try:
             command = self._find(name)
-            if command is None:  # a wrong name, or one that a shell completes
+            if command is None:  # a wrong name, or half of one
                 return super().resolve_command(ctx, args)
             if not ctx.resilient_parsing:
                 announce(name)
-            return name, self._made(name, command), args[1:]
+            return name, self._load(name, command), args[1:]
         except InvalidInput:
-            if ctx.resilient_parsing:  # a shell wants words to complete, no complaint
+            if ctx.resilient_parsing:  # for a shell's completion
                 return super().resolve_command(ctx, args)
             raise
 
     def _find(self, name: str) -> Command | None:
-        """The command of this name, if there is one; InvalidInput if it cannot be loaded."""
+        """Look up a command, None if there is none; InvalidInput if it cannot be loaded."""
         if name in self.table:
             return self.table[name]
         if name not in self._added.names:
@@ -100,7 +103,7 @@ class LazyGroup(Group):
                 raise TypeError(f"its entry point names no Command, but {command!r}")
         return command
 
-    def _made(self, name: str, command: Command) -> Any:
+    def _load(self, name: str, command: Command) -> Any:
         if name in self.table:
             return _build(name, command.load())
         with _in_words(name):
@@ -109,7 +112,7 @@ class LazyGroup(Group):
 
 @contextmanager
 def _in_words(name: str) -> Iterator[None]:
-    """Whatever is wrong with another package's command becomes a sentence."""
+    """Turn any failure of another package's command into a sentence."""
     try:
         yield
     except FedhullError:
@@ -122,27 +125,35 @@ def _in_words(name: str) -> Iterator[None]:
 
 
 def _build(name: str, part: Any) -> Any:
-    """The command that Typer makes of a function or a sub-app."""
+    """Build Typer's command from a function or a sub-app."""
     shell = typer.Typer()
     if isinstance(part, typer.Typer):
         shell.add_typer(part, name=name, cls=Group)
     else:
         shell.command(name)(part)
-    made: Any = typer.main.get_group(shell).commands[name]
-    for command in [made, *(made.commands.values() if isinstance(made, TyperGroup) else [])]:
+    built: Any = typer.main.get_group(shell).commands[name]
+    for command in [built, *(built.commands.values() if isinstance(built, TyperGroup) else [])]:
         command.params.append(_quiet_option())
-    return made
+        # Typer breaks the lines of a docstring's later paragraphs where the source does
+        paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+        command.help = "\n\n".join(" ".join(each.split()) for each in paragraphs) or None
+    if not isinstance(part, typer.Typer):
+        # Click 8.5 drops the help that Typer 0.20, which Flower pins, gives to arguments
+        for name, parameter in get_params_from_function(part).items():
+            for argument in (each for each in built.params if each.name == name):
+                argument.help = argument.help or getattr(parameter.default, "help", None)
+    return built
 
 
 def _quiet_option() -> Any:
-    """Taken by every command, so that it may follow the command; `fedhull.cli.talk` looks for it.
-    Typer makes it, whose own classes for options differ from version to version."""
+    """Make the option that every command accepts, for `fedhull.cli.talk`. Typer makes it, as its
+    option classes differ from version to version."""
     shell = typer.Typer()
 
     @shell.command()
     def command(quiet: Annotated[bool, typer.Option(QUIET, help=QUIET_HELP)] = False) -> None:
         """Nothing."""
 
-    (made,) = (each for each in typer.main.get_command(shell).params if each.name == "quiet")
-    made.expose_value = False
-    return made
+    (option,) = (each for each in typer.main.get_command(shell).params if each.name == "quiet")
+    option.expose_value = False
+    return option

@@ -1,4 +1,4 @@
-"""`fedhull init`: a commented draft of a study, from a few questions."""
+"""`fedhull init`: a commented draft of a study."""
 
 import sys
 from collections.abc import Callable
@@ -6,46 +6,48 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import typer
+from typer import Option
 
 from fedhull.cli.console import err, out
 from fedhull.disk import write_text
 from fedhull.errors import FedhullError, InvalidInput
+from fedhull.study.study import SUMMARIES
 
-_YEAR = timedelta(days=365)
+
+def _option(key: str) -> str:
+    return "--make" if key == "product" else f"--{key.replace('_', '-')}"
 
 
 def init(
-    path: Annotated[Path, typer.Option("--out", help="The file to write.")] = Path("study.toml"),
+    path: Annotated[Path, Option("--out", help="The file to write.")] = Path("study.toml"),
     product: Annotated[
-        str | None, typer.Option("--make", help="What comes of it: model or encoder.")
+        str | None, Option("--make", help="Product of the study: model or encoder.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="What the study is called.")] = None,
-    purpose: Annotated[str | None, typer.Option(help="What it is for, in a sentence.")] = None,
-    contact: Annotated[str | None, typer.Option(help="Whom to ask about it.")] = None,
+    name: Annotated[str | None, Option(help="Name of the study.")] = None,
+    purpose: Annotated[str | None, Option(help="Its purpose, in a sentence.")] = None,
+    contact: Annotated[str | None, Option(help="Contact for questions about it.")] = None,
     valid_until: Annotated[
-        str | None, typer.Option(help="The last day on which anybody takes part: 2027-12-31.")
+        str | None, Option(help="Last day of the study, such as 2027-12-31.")
     ] = None,
     sites: Annotated[
-        str | None, typer.Option(help="The sites, joined by commas: lab-a,lab-b,lab-c.")
+        str | None, Option(help="Names of the sites, joined by commas: lab-a,lab-b,lab-c.")
     ] = None,
     classes: Annotated[
-        int | None, typer.Option(help="For a model: the most classes that a site may have.")
+        int | None, Option(help="For a model: maximum number of classes of a site.")
     ] = None,
     summary: Annotated[
-        str | None, typer.Option(help="For a model: what sites send, hulls or moments.")
+        str | None, Option(help="For a model: hulls, moments or one you installed.")
     ] = None,
     cells: Annotated[
-        str | None,
-        typer.Option(help="For a model: what sites have, points in a common disc or counts."),
+        str | None, Option(help="For a model: the sites' data, points in a common disc or counts.")
     ] = None,
     min_cells: Annotated[
-        int | None, typer.Option(help="Nothing leaves that is made of fewer cells.")
+        int | None, Option(help="Minimum number of cells behind anything a site sends.")
     ] = None,
 ) -> None:
-    """Write a commented draft of a study, from a few questions.
+    """Write a commented draft of a study from a few questions.
 
-    What is given as an option is not asked for.
+    Options are answers to questions that are then not asked.
     """
     from fedhull.kits.checkup import read_study
     from fedhull.study.template import ENCODER, Choices, commented_draft
@@ -53,7 +55,6 @@ def init(
     if path.exists():
         raise InvalidInput(f"{path} exists already; choose another --out, or move it away")
     options = {key: value for key, value in locals().items() if key in QUESTIONS}
-    # before anybody is asked anything
     given = {key: _read(key, value) for key, value in options.items() if value is not None}
     answers = {"product": _answer("product", given)}
     model_only = ("classes", "summary", "cells") if answers["product"] != ENCODER else ()
@@ -65,9 +66,11 @@ def init(
         read_study(path, None)
     except FedhullError as problem:
         path.unlink()
-        raise InvalidInput(f"this makes no study, and nothing was written: {problem}") from None
+        raise InvalidInput(
+            f"these answers make no study, and nothing was written: {problem}"
+        ) from None
     named = " --encoder FILE" if places_cells else "" if model_only else " --genes FILE"
-    out.print(f"{path} is a draft: read it, its comments say what else can be chosen.")
+    out.print(f"{path} is a draft: its comments explain further settings.")
     out.print(
         f"Next: fedhull check {path}, then fedhull provision {path} --out kits{named}",
         soft_wrap=True,
@@ -75,29 +78,28 @@ def init(
 
 
 def _answer(key: str, given: dict[str, Any]) -> Any:
-    """What was given, or what is typed; asked again if it is not understood."""
+    """The option, or the typed answer, asked again until it can be read."""
     if key in given:
         return given[key]
     question = QUESTIONS[key]
-    default = question.default()
+    default = f" [{question.default}]" if question.default else ""
     while True:
-        err.print(f"{question.words}{f' [{default}]' if default else ''} ", end="")
+        err.print(f"{question.words}{default} ", end="")
         line = sys.stdin.readline()
         if not line:
-            raise InvalidInput(f"there was no answer; type one, or pass {question.option}")
+            raise InvalidInput(f"there was no answer; type one, or pass {_option(key)}")
         try:
-            return question.read(line.strip() or default)
+            return question.read(line.strip() or question.default)
         except InvalidInput as problem:
             err.print(str(problem))
 
 
 def _read(key: str, value: Any) -> Any:
-    """The value of an option."""
-    question = QUESTIONS[key]
+    """Read the value of an option."""
     try:
-        return question.read(str(value))
+        return QUESTIONS[key].read(str(value))
     except InvalidInput as problem:
-        raise InvalidInput(f"{question.option}: {problem}") from None
+        raise InvalidInput(f"{_option(key)}: {problem}") from None
 
 
 def _text(words: str) -> str:
@@ -124,7 +126,7 @@ def _day(words: str) -> date:
     except ValueError:
         raise InvalidInput(f"must be a date such as 2027-12-31, got {words!r}") from None
     if day < date.today():
-        raise InvalidInput(f"must be a day to come, got {words}")
+        raise InvalidInput(f"must not be in the past, got {words}")
     return day
 
 
@@ -146,51 +148,36 @@ def _sites(words: str) -> list[str]:
 
 
 class Question(NamedTuple):
-    """An option that is asked for if it is not given: how, what is taken if nothing is typed, and
-    how the answer is read."""
+    """A question, the reader of its answer, and its default."""
 
-    option: str
     words: str
     read: Callable[[str], Any]
-    default: Callable[[], str] = str
+    default: str = ""
 
 
 POINTS, COUNTS = "points", "counts"
 ALWAYS_ASKED = ("name", "purpose", "contact", "valid_until", "sites", "min_cells")
 QUESTIONS = {
     "product": Question(
-        "--make",
-        "What should come of it, a model or an encoder?",
-        _one_of("model", "encoder"),
-        lambda: "model",
+        "Should the study make a model or an encoder?", _one_of("model", "encoder"), "model"
     ),
-    "name": Question("--name", "What is the study called?", _text),
-    "purpose": Question("--purpose", "What is it for, in a sentence?", _text),
-    "contact": Question("--contact", "Whom may people ask about it?", _text),
-    "valid_until": Question(
-        "--valid-until",
-        "What is the last day on which anybody takes part?",
-        _day,
-        lambda: str(date.today() + _YEAR),
-    ),
-    "sites": Question("--sites", "Which sites take part, joined by commas?", _sites),
+    "name": Question("What is the study called?", _text),
+    "purpose": Question("What is it for, in a sentence?", _text),
+    "contact": Question("Who answers questions about it?", _text),
+    "valid_until": Question("What is its last day?", _day, str(date.today() + timedelta(days=365))),
+    "sites": Question("Which sites take part, joined by commas?", _sites),
     "min_cells": Question(
-        "--min-cells",
-        "How many cells must be behind anything that leaves?",
-        _count,
-        lambda: "5",
+        "How many cells, at least, must be behind anything a site sends?", _count, "5"
     ),
-    "classes": Question("--classes", "How many classes does a site have at most?", _count),
+    "classes": Question("How many classes does a site have at most?", _count),
     "summary": Question(
-        "--summary",
-        "What do sites send, hulls or moments?",
-        _one_of("hulls", "moments"),
-        lambda: "moments",
+        "What do sites send, hulls, moments or what you installed?",
+        _one_of(*SUMMARIES.names),
+        "moments",
     ),
     "cells": Question(
-        "--cells",
         "What do sites have, points in a common disc, or counts that an encoder places there?",
         _one_of(POINTS, COUNTS),
-        lambda: COUNTS,
+        COUNTS,
     ),
 }

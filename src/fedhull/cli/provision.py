@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from fedhull.cli.attachment import EncoderOption, GenesOption, read_attachment
 from fedhull.cli.console import JsonFlag, out, output_folder, print_json
 from fedhull.cli.engine import EngineOption, runner_of
+from fedhull.cli.options import EncoderOption, GenesOption, read_attachment
 from fedhull.disk import read_text
 from fedhull.engines.base import DEFAULT_ENGINE
 from fedhull.engines.certificates import VALID_DAYS
@@ -18,28 +18,28 @@ from fedhull.kits.provision import AUTHORITY, SERVER, make_kits
 
 
 def provision(
-    study: Annotated[Path, typer.Argument(help="The study's draft, a TOML file.")],
-    folder: Annotated[Path, typer.Option("--out", help="A new folder for the kits.")],
+    study: Annotated[Path, Argument(help="The study's draft, a TOML file.")],
+    folder: Annotated[Path, Option("--out", help="A new folder for the kits.")],
     server: Annotated[
-        str, typer.Option(help="Host name at which the sites reach the server.")
+        str, Option(help="Host name of the server, as the sites see it.")
     ] = "localhost",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server.")] = 8002,
+    port: Annotated[int, Option(min=1, max=65535, help="Port of the server.")] = 8002,
     engine: EngineOption = DEFAULT_ENGINE,
     encoder: EncoderOption = None,
     genes: GenesOption = None,
     days: Annotated[
-        int, typer.Option(min=1, max=3650, help="Days for which certificates are valid.")
+        int, Option(min=1, max=3650, help="Days until certificates expire.")
     ] = VALID_DAYS,
     json: JsonFlag = False,
 ) -> None:
-    """Make one kit for each participant: the study, certificates, keys, a README."""
+    """Make a kit for each participant: study, certificates, keys."""
     runner = runner_of(engine)
     content = read_attachment(encoder, genes)
     kits = make_kits(read_text(study), output_folder(folder), engine, content)
     try:
         runner.provision(kits, server, port, days)
     except FedhullError:
-        shutil.rmtree(folder)  # no half-made kits with keys in them are left
+        shutil.rmtree(folder)  # leaves no keys in half-made kits
         raise
     if json:
         print_json(
@@ -62,5 +62,5 @@ def provision(
         lines.append(f"Certificates: valid until {until:%Y-%m-%d} ('fedhull status KIT' shows it)")
     if kits.own_key:
         lines.append(f"Sites that bring their own identity key: {', '.join(kits.own_key)}")
-    lines.append("Give each site only its own folder, over a channel that nobody else can read.")
+    lines.append("Give each site its own folder and no other, over a private channel.")
     out.print("\n".join(lines), soft_wrap=True)

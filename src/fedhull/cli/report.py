@@ -1,21 +1,24 @@
-"""`fedhull report`: the HTML page of a result."""
+"""`fedhull report`: the page of a result."""
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from fedhull.cli.console import JsonFlag, out, print_json
 
 
 def report(
-    result: Annotated[Path, typer.Argument(help="A result file, or the folder that holds it.")],
+    result: Annotated[Path, Argument(help="A result file or its folder.")],
     file: Annotated[
-        Path | None, typer.Option("--out", help="Where to write; by default report.html beside it.")
+        Path | None, Option("--out", help="File to write, if not report.html beside the result.")
     ] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Write the report page of a demo, simulation, server or client run: one HTML file."""
+    """Write the report page of a result, one HTML file.
+
+    Results are those of demo, simulate, server and client.
+    """
     from fedhull.kits.results import write_report
 
     page = write_report(result, file)

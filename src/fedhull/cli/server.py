@@ -1,8 +1,8 @@
-"""`fedhull server`: run a study as its coordinator."""
+"""`fedhull server`: a coordinator's part in a study."""
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from fedhull.cli.console import JsonFlag, prepare_kernels, print_json
 from fedhull.cli.engine import (
@@ -26,37 +26,34 @@ def server(
     kit: KitArgument,
     engine: KitEngineOption = None,
     wait: WaitOption = Options.wait,
-    timeout: Annotated[
-        float, typer.Option(min=1, help="Seconds that a site has for each step.")
-    ] = Options.timeout,
+    timeout: Annotated[float, Option(min=1, help="Seconds for each step.")] = Options.timeout,
     mail: MailOption = None,
     go_on: Annotated[
-        bool, typer.Option("--go-on", help="With files: go on without missing replies.")
+        bool, Option("--go-on", help="With files: go on without missing replies.")
     ] = False,
-    again: Annotated[bool, typer.Option("--again", help="With files: a new session.")] = False,
+    again: Annotated[bool, Option("--again", help="With files: a new session.")] = False,
     all_interfaces: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--all-interfaces",
-            help="With Flower: let every network of this machine reach the server's port, not "
-            "only this machine itself. FLARE always does.",
+            help="With Flower: open the server's port to every network of this machine. FLARE "
+            "always does.",
         ),
     ] = False,
     publish: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--publish",
-            help="Hand out the newest result to sites that missed the end of their session, until "
-            "stopped or nobody has come for --wait seconds.",
+            help="Hand out the newest result to sites that missed the end, until stopped or "
+            "nobody has come for --wait seconds.",
         ),
     ] = False,
     run: Annotated[
-        str | None,
-        typer.Option(help="With --publish: the run in KIT/results whose result is handed out."),
+        str | None, Option(help="With --publish: a run in KIT/results instead of the newest.")
     ] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Run a study as its coordinator, and end when it is done."""
+    """Run a study as its coordinator."""
     opened = open_kit(kit)
     if opened.name is not None:
         raise InvalidInput(f"{kit} is the kit of {opened.name}; run it with 'fedhull client'")

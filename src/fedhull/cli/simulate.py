@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.table import Table
+from typer import Option
 
 from fedhull.cli.console import (
     JsonFlag,
@@ -16,130 +16,89 @@ from fedhull.cli.console import (
     progress_bar,
     showing,
 )
-from fedhull.cli.options import (
-    AgreedNamesFlag,
-    EpsilonOption,
-    FeaturesOption,
-    GuardOption,
-    LabelCodeOption,
-    LabelOption,
-    MinCellsOption,
-    SummaryOption,
-)
+from fedhull.cli.options import AgreedNamesFlag, LabelOption
+from fedhull.cli.settings import with_settings
 from fedhull.errors import InvalidInput
 from fedhull.simulation.experiment import Experiment
 from fedhull.study.draft import default_of
 
 
+@with_settings(
+    after="clients",
+    own={
+        "radius": (None, "R; by default the smallest around all points."),
+        "curvature": (None, "k; the space has curvature −k. By default the file's, or 1."),
+        "ballot": (
+            None,
+            "Let sites judge candidates before a model is published; the default, except for the "
+            "paper's --min-cells 1 --guard none.",
+        ),
+        "holdout": (
+            None,
+            f"Share of training points for the ballot; by default {default_of('holdout')}, without "
+            f"a ballot 0.",
+        ),
+    },
+)
 def simulate(
-    dataset: Annotated[str, typer.Option(help="A built-in name, or an .npz/.csv/.parquet/.h5ad.")],
+    dataset: Annotated[str, Option(help="A built-in name, or an .npz/.csv/.parquet/.h5ad.")],
     clients: Annotated[
-        int | None,
-        typer.Option(help="Number of sites, L; by default 3, or as many as the column names."),
-    ] = None,
-    epsilon: EpsilonOption = 0.01,
-    radius: Annotated[
-        float | None, typer.Option(help="R; by default the smallest that holds all points.")
-    ] = None,
-    curvature: Annotated[
-        float | None,
-        typer.Option(help="k; the space has curvature −k. By default what the file says, or 1."),
-    ] = None,
-    summary: SummaryOption = default_of("summary"),
-    features: FeaturesOption = default_of("features"),
-    align: Annotated[
-        int,
-        typer.Option(help="Times that sites align themselves; -1: twice with moments, else never."),
-    ] = default_of("align"),
-    method: Annotated[
-        str, typer.Option(help="lorentz, poincare-svm, euclidean-svm, or one you installed.")
-    ] = default_of("method"),
-    grouping: Annotated[
-        str, typer.Option(help="matching, kernighan-lin, spectral, or one you installed.")
-    ] = default_of("grouping"),
-    guard: GuardOption = default_of("guard"),
-    min_cells: MinCellsOption = default_of("min_cells"),
-    label_code: LabelCodeOption = default_of("label_code"),
-    ballot: Annotated[
-        bool | None,
-        typer.Option(
-            "--ballot/--no-ballot",
-            help="Whether sites judge candidates before a model is published; by default they do, "
-            "but for --min-cells 1 --guard none, which is the paper.",
-        ),
-    ] = None,
-    holdout: Annotated[
-        float | None,
-        typer.Option(
-            help=f"Share of training points that sites judge with; by default "
-            f"{default_of('holdout')}, without a ballot 0."
-        ),
+        int | None, Option(help="Number of sites, L; by default 3, or all in the column.")
     ] = None,
     partition: Annotated[
-        str, typer.Option(help="iid, dirichlet:A or column:NAME.")
+        str, Option(help="iid, dirichlet:A or column:NAME.")
     ] = Experiment.partition,
     switch_labels: Annotated[
-        bool, typer.Option("--switch-labels", help="Every site numbers its classes its own way.")
+        bool, Option("--switch-labels", help="Let sites number their classes differently.")
     ] = False,
     agreed_names: AgreedNamesFlag = False,
     site_shift: Annotated[
-        float, typer.Option(help="Move every site's cells by an isometry of this length, S.")
+        float, Option(help="Move every site's cells by an isometry of this length, S.")
     ] = Experiment.site_shift,
-    dp_epsilon: Annotated[
-        float | None,
-        typer.Option(help="With moments: noise hides every single cell, as ε says."),
-    ] = None,
-    dp_delta: Annotated[
-        float | None, typer.Option(help=f"δ; by default {default_of('dp_delta')}.")
-    ] = None,
-    dp_unit: Annotated[
-        str | None, typer.Option(help="What is hidden: a cell (default), or a column's, a donor.")
-    ] = None,
-    trials: Annotated[int, typer.Option(help="Runs, each with its own seed.")] = Experiment.trials,
-    seed: Annotated[
-        int, typer.Option(help="Seed of every random choice but keys.")
-    ] = Experiment.seed,
+    trials: Annotated[int, Option(help="Runs, each with its own seed.")] = Experiment.trials,
+    seed: Annotated[int, Option(help="Random seed; keys do not depend on it.")] = Experiment.seed,
     test_size: Annotated[
-        float, typer.Option(help="Share of points kept for testing.")
+        float, Option(help="Share of points kept for testing.")
     ] = Experiment.test_size,
-    split_seed: Annotated[
-        int | None, typer.Option(help="Use this one split in all trials.")
-    ] = None,
+    split_seed: Annotated[int | None, Option(help="Seed of one split for all trials.")] = None,
     baselines: Annotated[
-        bool, typer.Option("--baselines", help="Also pooled data, sites alone, the paper's.")
+        bool,
+        Option("--baselines", help="Also score pooled data, sites alone and the paper's methods."),
     ] = False,
     drop: Annotated[
-        str | None, typer.Option(help="N@STEP: N sites vanish before share, upload or unmask.")
+        str | None, Option(help="N@STEP: N sites vanish before share, upload or unmask.")
     ] = None,
     frame: Annotated[
         str | None,
-        typer.Option(
-            help="Where the encoder of raw cells comes from: pooled training cells (default), sums "
-            "of what sites send, or a reference, the largest site's."
+        Option(
+            help="Source of the encoder for raw cells: pooled training cells (default), sums over "
+            "the sites, or reference, the largest site."
         ),
     ] = None,
     label: LabelOption = "label",
     model: Annotated[
-        Path | None, typer.Option("--model", help="Write the first trial's model here.")
+        Path | None, Option("--model", help="Write the first trial's model to this file.")
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--out",
-            help="Folder for model, result and report page; by default fedhull-simulation, with "
-            "--json none.",
+            help="Folder for model, result and page; fedhull-simulation by default, none with "
+            "--json.",
         ),
     ] = None,
     json: JsonFlag = False,
+    **settings: Any,
 ) -> None:
-    """Run a federated study on a data set, with every message through the real protocol."""
+    """Run a federated study on a data set, through the whole protocol."""
     from fedhull.data.datasets import load_column
     from fedhull.data.files import read_curvature
     from fedhull.learn.model import save_model
-    from fedhull.report.page_file import page_to_json
+    from fedhull.report.page import page_to_json
     from fedhull.simulation.simulate import simulate as run
 
     prepare_kernels(quiet=json)
+    dp_unit = settings["dp_unit"]
     column = partition.removeprefix("column:") if partition.startswith("column:") else None
     x, y = _data(dataset, label, seed, [c for c in (column, dp_unit) if c], frame)
     if folder is None and not json:
@@ -150,19 +109,14 @@ def simulate(
     donors = load_column(dataset, dp_unit) if dp_unit not in (None, default_of("dp_unit")) else None
     if clients is None:
         clients = 3 if column is None else len(set(owners.tolist()))
-    if curvature is None:
-        curvature = read_curvature(dataset)
+    if settings["curvature"] is None:
+        settings["curvature"] = read_curvature(dataset)
     with progress_bar(quiet=json) as bar:
         result = run(
-            x, y, clients=clients, epsilon=epsilon, radius=radius, curvature=curvature,
-            summary=summary, features=features, align=align, site_shift=site_shift,
-            method=method, grouping=grouping, guard=guard, min_cells=min_cells,
-            label_code=label_code, ballot=ballot, holdout=holdout,
-            dp_epsilon=dp_epsilon, dp_delta=dp_delta, dp_unit=dp_unit, donors=donors,
-            partition=owners, agreed_names=agreed_names,
-            switch_labels=switch_labels, trials=trials, seed=seed,
+            x, y, clients=clients, partition=owners, donors=donors, agreed_names=agreed_names,
+            site_shift=site_shift, switch_labels=switch_labels, trials=trials, seed=seed,
             test_size=test_size, split_seed=split_seed, baselines=baselines, drop=drop,
-            frame=frame, tradeoff=folder is not None, report=showing(bar),
+            frame=frame, tradeoff=folder is not None, report=showing(bar), **settings,
         )  # fmt: skip
     title = f"{Path(dataset).stem}, {clients} sites"
     numbers = result.to_json() | {"report": page_to_json(result.page(title))}
@@ -182,24 +136,23 @@ def simulate(
 
 
 def _data(dataset: str, label: str, seed: int, without: list[str], frame: str | None) -> Any:
-    """Points, or cells if they are not in the disc yet or are to be placed anew, and labels."""
-    from fedhull.data.datasets import load_dataset
-    from fedhull.data.raw import BUILT_IN, is_raw, load_raw
+    """Points, or cells that are still to be placed, and their labels."""
+    from fedhull.data.datasets import BUILT_IN, is_raw, load_dataset, load_raw
 
     raw = dataset in BUILT_IN or is_raw(dataset)
     if raw or frame is not None:
-        found = load_raw(dataset, label)
-        if found is None:
+        cells = load_raw(dataset, label)
+        if cells is None:
             raise InvalidInput(
                 f"--frame is for raw cells, in an .h5ad file or one of {', '.join(BUILT_IN)}, but "
                 f"{dataset} holds points"
             )
         if frame is None:
             note(
-                f"{dataset} holds raw cells: in each trial, an encoder is fitted to all training "
-                f"cells in one place, with default settings (--frame pooled)."
+                f"{dataset} holds raw cells: in each trial, an encoder with default settings is "
+                f"fitted to the pooled training cells (--frame pooled)."
             )
-        return found
+        return cells
     return load_dataset(dataset, label, seed, without=without)
 
 
@@ -212,84 +165,44 @@ def save_simulation(numbers: dict[str, Any], folder: Path) -> Path:
     return write_report(folder)
 
 
-def _hulls_left(numbers: dict[str, Any]) -> list[str]:
-    """What left where sites send hulls."""
-    leakage = numbers["leakage"]
-    return [
-        f"Leakage: {leakage['points_sent']:.0f} of {leakage['points_total']:.0f} points "
+def _left(numbers: dict[str, Any]) -> list[str]:
+    """Lines on what has left the sites, as the rounds disclose it, and the cells behind it."""
+    leakage, dp = numbers["leakage"], numbers["dp"]
+    points = (
+        f"{leakage['points_sent']:.0f} of {leakage['points_total']:.0f} points "
         f"({leakage['ratio']:.1%}) left, as bins; the largest hull has {leakage['max_hull']} "
-        f"corners. The guard kept {leakage['points_guarded']:.0f} points out, and "
-        f"{_withheld(leakage)}.",
-        _disclosed(leakage),
-        f"Bytes up per site: {numbers['bytes_up_per_client']:,} (label code "
-        f"{numbers['label_code']}, field of {numbers['field_bits']} bits, "
-        f"{numbers['bins']:,} bins).",
-        f"Hulls at the server equal the sites': {_yes(numbers['decoded_exactly'])}; in the right "
-        f"class: {numbers['grouping_correct']:.1%}.",
-    ]
-
-
-def _withheld(leakage: dict[str, Any]) -> str:
-    # a mean over trials
-    return f"{leakage['classes_withheld']:.1f}".removesuffix(".0") + " classes were withheld"
-
-
-def _moments_left(numbers: dict[str, Any]) -> list[str]:
-    """What left where sites send moments."""
-    leakage, settings = numbers["leakage"], numbers["settings"]
-    smallest, features = leakage["smallest_group"], settings["features"]
-    agreed = settings["agreed_names"]
-    if numbers["dp"] is not None:
-        return _left_in_noise(numbers)
-    sketches = (
-        "Names were agreed, so nothing was sent to match classes by."
-        if agreed
-        else f"For each class of each site a count left, and {_told_of_classes(settings)}, all of "
-        f"at least {smallest} cells."
+        f"corners. The guard kept {leakage['points_guarded']:.0f} points out."
     )
-    align = settings["align"]
-    centres = "" if align == 0 else "The centres of classes that several sites have left as totals."
+    exposed, smallest = leakage["cells_exposed"], leakage["smallest_group"]
+    position = f"{exposed:,} cells left with their own position." if exposed else ""
+    # a mean over trials
+    withheld = f"{leakage['classes_withheld']:.1f}".removesuffix(".0")
+    field = f" (field of {numbers['field_bits']} bits)" if numbers["field_bits"] else ""
     return [
-        f"Leakage: no points left. {sketches} {centres}".rstrip(),
-        f"For all sites together, totals of up to {features} features left, by class, and of their "
-        f"products. {_withheld(leakage)}."
-        + (f" Behind everything that left stand at least {smallest} cells." if agreed else ""),
-        f"Bytes up per site: {numbers['bytes_up_per_client']:,} (field of "
-        f"{numbers['field_bits']} bits).",
-        f"Totals at the server equal the sites' sums: {_yes(numbers['decoded_exactly'])}"
-        + ("." if agreed else f"; classes matched rightly: {numbers['grouping_correct']:.1%}."),
+        *numbers["disclosures"],
+        f"Leakage: {points if leakage['points_sent'] else 'no points left.'} "
+        f"{position or 'No cell left with its own position.'}",
+        f"Behind everything that left stand at least {smallest:,} cells; {withheld} classes were "
+        f"withheld."
+        if dp is None
+        else _privacy(dp),
+        f"Bytes up per site: {numbers['bytes_up_per_client']:,}{field}.",
+        f"Sums at the coordinator equal the sites': {'yes' if numbers['decoded_exactly'] else 'NO'}"
+        f"; classes matched rightly: {numbers['grouping_correct']:.1%}.",
     ]
 
 
-def _left_in_noise(numbers: dict[str, Any]) -> list[str]:
-    """What left where noise hides single cells."""
-    settings, dp = numbers["settings"], numbers["dp"]
-    matched = "" if settings["agreed_names"] else "For each class of each site a count and a sketch"
-    exact = f"Totals at the server equal the sites' sums: {_yes(numbers['decoded_exactly'])}"
-    return [
-        f"Leakage: no points left. {f'{matched} left, with noise. ' if matched else ''}For all "
-        f"sites together, totals of {settings['features']} features left, by class, and of their "
-        f"products, with noise.",
+def _privacy(dp: dict[str, Any]) -> str:
+    return (
         f"Differential privacy of every {dp['unit']}: ε = {dp['epsilon']:g}, δ = {dp['delta']:g}, "
-        f"whoever drops out; what was added here is ε = {dp['spent']:.2f}. If as many sites as the "
-        f"protocol tolerates tell the coordinator their noise, and only as many as must have "
-        f"stayed, it is ε = {dp['spent_against_sites']:.2f}.",
-        f"Bytes up per site: {numbers['bytes_up_per_client']:,} (field of "
-        f"{numbers['field_bits']} bits).",
-        exact
-        + (f"; classes matched rightly: {numbers['grouping_correct']:.1%}." if matched else "."),
-    ]
-
-
-def _told_of_classes(settings: dict[str, Any]) -> str:
-    """What else is said of a class so that it can be matched."""
-    if settings["align"] == 0:
-        return "a sketch, eight sums over its cells"
-    return "where its cells lie, in five numbers or, of eight cells or more, in thirteen"
+        f"whoever drops out; the noise added here gives ε = {dp['spent']:.2f}. If the largest "
+        f"tolerated coalition of sites tells the coordinator its noise, and only the threshold of "
+        f"sites stays, it is ε = {dp['spent_against_sites']:.2f}."
+    )
 
 
 def _ballot(numbers: dict[str, Any]) -> str:
-    """What the sites' held-out cells said in the first trial, and what came of it."""
+    """The sites' vote in the first trial, and its outcome."""
     ballot, error = numbers["ballot"], numbers["calibration_error"]
     words = f"The model was not judged before it was published: {ballot['why_not']}."
     if ballot["held"]:
@@ -303,22 +216,8 @@ def _ballot(numbers: dict[str, Any]) -> str:
     return f"{words} On test points, the model's probabilities are off by {100 * error:.1f} points."
 
 
-def _yes(right: bool) -> str:
-    return "yes" if right else "NO"
-
-
-def _disclosed(leakage: dict[str, Any]) -> str:
-    """What stands behind each point that left."""
-    if leakage["cells_exposed"] == 0:
-        return (
-            f"No cell's position left: everything sent is the mean of at least "
-            f"{leakage['smallest_group']} cells."
-        )
-    return f"{leakage['cells_exposed']:,} cells left with their own position, to within a bin."
-
-
 def print_simulation(numbers: dict[str, Any]) -> None:
-    """The result of a simulation as tables and sentences."""
+    """Print the result of a simulation."""
     from fedhull.report.words import DESCRIPTIONS
 
     table = Table(title="Accuracy on the test points, percent")
@@ -333,11 +232,10 @@ def print_simulation(numbers: dict[str, Any]) -> None:
         )
     out.print(table)
     dropped = f" {numbers['dropped']} dropped out." if numbers["dropped"] else ""
-    left = _moments_left if numbers["bins"] is None else _hulls_left
     seconds = (f"{stage} {seconds:.2f}" for stage, seconds in numbers["seconds"].items())
     out.print(
-        f"Sites: {numbers['survivors']} in the sum.{dropped}",
-        *left(numbers),
+        f"Sites: {numbers['survivors']} to the end.{dropped}",
+        *_left(numbers),
         _ballot(numbers),
         f"Seconds: {', '.join(seconds)}",
         sep="\n",

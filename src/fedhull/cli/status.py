@@ -1,17 +1,16 @@
-"""`fedhull status`: where a participant's study stands."""
+"""`fedhull status`: the state of a participant's study."""
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from fedhull.cli.console import JsonFlag, note, out, print_json
-from fedhull.cli.engine import KitArgument, KitEngineOption, MailOption, open_kit
+from fedhull.cli.console import JsonFlag, out, print_json
+from fedhull.cli.engine import KitArgument, KitEngineOption, MailOption, open_kit, warn
+from fedhull.cli.options import IdentityOption
 from fedhull.engines.base import Options, runner_for
 from fedhull.engines.certificates import read_certificate
+from fedhull.engines.following import runs_of
 from fedhull.kits.consent import CONSENT, RECEIPT, read
-from fedhull.kits.kit import RESULTS, Kit
 from fedhull.kits.results import STATUS, read_status
 from fedhull.text import readable_time
 
@@ -22,19 +21,17 @@ def status(
     kit: KitArgument,
     engine: KitEngineOption = None,
     mail: MailOption = None,
-    identity: Annotated[
-        Path | None, typer.Option(help="Your key, if it is not in the kit.")
-    ] = None,
+    identity: IdentityOption = None,
     json: JsonFlag = False,
 ) -> None:
-    """Show where a study stands: its step, who has to act next and how, results."""
+    """Show a study's current step, next action and results."""
     opened = open_kit(kit, identity)
     runner = runner_for(opened, engine)
     turn = runner.turn(opened, Options(mail=mail))
     certificates = [read_certificate(opened.folder, name) for name in runner.certificates(opened)]
-    waiting = opened.folder / CONSENT
+    consent = opened.folder / CONSENT
     study = opened.study
-    found: dict[str, Any] = {
+    state: dict[str, Any] = {
         "study": study.name,
         "study_hash": study.hash.hex(),
         "purpose": study.purpose,
@@ -46,31 +43,24 @@ def status(
         "threshold": study.threshold,
         "engine": runner.name,
         "running": opened.busy,
-        "consent_given_at": read(waiting).given_at if waiting.is_file() else None,
+        "consent_given_at": read(consent).given_at if consent.is_file() else None,
         "step": None if turn is None else turn.step,
         "missing": [] if turn is None else turn.missing,
         "next": runner.next_step(opened, turn, Options(mail=mail)),
-        "runs": [_run(folder) for folder in _runs(opened)],
+        "runs": [_run(folder) for folder in runs_of(opened)],
         "certificates": [each.to_json() for each in certificates],
-        "warnings": [said for each in certificates if (said := each.warning()) is not None],
+        "warnings": [text for each in certificates if (text := each.warning()) is not None],
     }
     if json:
-        print_json(found)
+        print_json(state)
         return
-    words = [*_words(found), *(f"Certificate {each.describe()}" for each in certificates)]
+    words = [*_words(state), *(f"Certificate {each.describe()}" for each in certificates)]
     out.print("\n".join(words), soft_wrap=True)
-    for warning in found["warnings"]:
-        note(f"Warning: {warning}")
-
-
-def _runs(kit: Kit) -> list[Path]:
-    """The folders of all runs, the oldest first."""
-    folders = [path for path in (kit.folder / RESULTS).glob("*") if path.is_dir()]
-    return sorted(folders, key=lambda path: path.stat().st_mtime_ns)
+    warn(state["warnings"])
 
 
 def _run(folder: Path) -> dict[str, Any]:
-    """What a run has come to, and the files of it that are for people."""
+    """A run's state and its files for people."""
     error, sentence, state = None, "no end yet", "open"
     if (folder / STATUS).is_file():
         error, sentence = read_status(folder)
@@ -93,26 +83,26 @@ def _run(folder: Path) -> dict[str, Any]:
     }
 
 
-def _words(found: dict[str, Any]) -> list[str]:
-    who = "the coordinator" if found["site"] is None else f"site {found['site']}"
+def _words(state: dict[str, Any]) -> list[str]:
+    who = "the coordinator" if state["site"] is None else f"site {state['site']}"
     words = [
-        f"Study '{found['study']}', hash {found['study_hash']}",
+        f"Study '{state['study']}', hash {state['study_hash']}",
         *(
-            f"{key.replace('_', ' ').capitalize()}: {found[key]}"
+            f"{key.replace('_', ' ').capitalize()}: {state[key]}"
             for key in ("purpose", "contact", "valid_until")
-            if found[key]
+            if state[key]
         ),
-        f"Kit of {who}, for the engine {found['engine']}; {len(found['sites'])} sites, of which "
-        f"{found['threshold']} must stay to the end",
-        f"Process: {'running' if found['running'] else 'none is running'}",
+        f"Kit of {who}, for the engine {state['engine']}; {len(state['sites'])} sites, of which "
+        f"{state['threshold']} must stay to the end",
+        f"Process: {'running' if state['running'] else 'none is running'}",
     ]
-    if found["consent_given_at"] is not None:
-        words.append(f"Consent: given at {readable_time(found['consent_given_at'])}, not used yet")
-    words.append(f"Step: {found['step'] or 'no session is open'}")
-    if found["missing"]:
-        words.append(f"Missing: {', '.join(found['missing'])}")
-    words.append(f"Next: {found['next']}")
-    for run in found["runs"]:
+    if state["consent_given_at"] is not None:
+        words.append(f"Consent: given at {readable_time(state['consent_given_at'])}, not used yet")
+    words.append(f"Step: {state['step'] or 'no session is open'}")
+    if state["missing"]:
+        words.append(f"Missing: {', '.join(state['missing'])}")
+    words.append(f"Next: {state['next']}")
+    for run in state["runs"]:
         error = "" if run["error"] is None else f"{run['error']}: "
         words.append(f"Run {run['run']}: {run['state']}; {error}{run['sentence']}")
         words.append(f"  {run['folder']}: {', '.join(run['files'])}")

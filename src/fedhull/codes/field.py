@@ -1,6 +1,7 @@
 """Vectors over a prime field F_q, q below 2^62: one machine word for each element, no rounding.
 
-An element is a uint64, always reduced below q, so that two of them add up without overflow.
+An element is a uint64, always reduced below q, so that two of them add up without overflow. −n is
+written as q − n; `in_two` splits numbers that a field alone cannot hold precisely.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,6 +16,9 @@ from fedhull.errors import InvalidInput
 MOST_BITS = 62
 # Elements that are packed at once; a multiple of 8, so that they end with a byte.
 _CHUNK = 1 << 14
+_PART = 2.0**-44
+# Up to here a float has bits left for a fraction, and sums over 1,024 sites stay below 2⁶⁰.
+LARGEST_IN_TWO = 2.0**50
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Field:
 
     @property
     def bits(self) -> int:
-        """How many bits an element takes when packed."""
+        """Bits of a packed element."""
         return self.q.bit_length()
 
     def zeros(self, n: int) -> np.ndarray:
@@ -67,15 +71,14 @@ class Field:
         return np.packbits(bits.ravel(), bitorder="little").tobytes()
 
     def packed_size(self, n: int) -> int:
-        """How many bytes n packed elements take."""
+        """Bytes of n packed elements."""
         return (n * self.bits + 7) // 8
 
     def unpack(self, packed: bytes, n: int) -> np.ndarray:
         """The n elements of a packed vector; InvalidInput unless it is one of this field."""
         if len(packed) != self.packed_size(n):
             raise InvalidInput(
-                f"a packed vector of {n} elements takes {self.packed_size(n)} bytes, "
-                f"got {len(packed)}"
+                f"packed, {n} elements take {self.packed_size(n)} bytes, got {len(packed)}"
             )
         # words are read whole, also the last ones
         octets = np.frombuffer(packed + bytes(16), dtype=np.uint8)
@@ -84,12 +87,6 @@ class Field:
         vector = _unpack(octets, n, self.bits)
         if (vector >= np.uint64(self.q)).any():
             raise InvalidInput("every element of a packed vector must be below q")
-        return vector
-
-    def uniform(self, n: int, more_bytes: Callable[[int], bytes]) -> np.ndarray:
-        """n uniform elements from a stream of uniform bytes, by rejection: no modulo bias."""
-        vector = self.zeros(n)
-        self.mask_in_place(vector, more_bytes)
         return vector
 
     def mask_in_place(
@@ -122,32 +119,61 @@ def smallest_field(above: int) -> Field:
                 if q > above and flint.fmpz(q).is_prime():
                     return Field(q)
     raise InvalidInput(
-        f"this study needs a field of more than {MOST_BITS} bits; use a larger epsilon, so that "
-        f"there are fewer bins"
+        f"this study needs a field of more than {MOST_BITS} bits; use a larger epsilon"
     )
+
+
+def to_elements(values: np.ndarray, field: Field) -> np.ndarray:
+    """int64 numbers strictly between −q/2 and q/2, q below 2⁶³, as elements of the field.
+
+    >>> from_elements(to_elements(np.array([-3, 4]), Field(101)), Field(101)).tolist()
+    [-3, 4]
+    """
+    return np.where(values < 0, values + field.q, values).astype(np.uint64)
+
+
+def from_elements(elements: np.ndarray, field: Field) -> np.ndarray:
+    """The inverse of `to_elements`, as int64."""
+    values = elements.astype(np.int64)
+    return np.where(values > field.q // 2, values - field.q, values)
+
+
+def in_two(values: np.ndarray) -> np.ndarray:
+    """Numbers (n,) from 0 to 2⁵⁰ as whole numbers (2, n).
+
+    >>> in_two(np.array([7.25])).tolist()
+    [[7], [4398046511104]]
+    """
+    whole = np.floor(values)
+    return np.array([whole, np.rint((values - whole) / _PART)]).astype(np.int64)
+
+
+def as_one(parts: np.ndarray) -> np.ndarray:
+    """The inverse of `in_two`, also for sums of such numbers."""
+    return parts[0] + parts[1] * _PART
 
 
 @njit(cache=True)
 def _add(a: np.ndarray, b: np.ndarray, q: np.uint64) -> np.ndarray:
-    found = np.empty_like(a)
+    result = np.empty_like(a)
     for i in range(len(a)):
         total = a[i] + b[i]
-        found[i] = total - q if total >= q else total
-    return found
+        result[i] = total - q if total >= q else total
+    return result
 
 
 @njit(cache=True)
 def _subtract(a: np.ndarray, b: np.ndarray, q: np.uint64) -> np.ndarray:
-    found = np.empty_like(a)
+    result = np.empty_like(a)
     for i in range(len(a)):
-        found[i] = a[i] - b[i] if a[i] >= b[i] else a[i] + (q - b[i])
-    return found
+        result[i] = a[i] - b[i] if a[i] >= b[i] else a[i] + (q - b[i])
+    return result
 
 
 @njit(cache=True)
 def _unpack(octets: np.ndarray, n: int, bits: int) -> np.ndarray:
-    """The n numbers of so many bits each, lowest first, that stand one after the other."""
-    found = np.empty(n, dtype=np.uint64)
+    """Unpack n consecutive numbers of this many bits each, lowest bit first."""
+    numbers = np.empty(n, dtype=np.uint64)
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     for i in range(n):
         first, shift = divmod(i * bits, 8)
@@ -157,8 +183,8 @@ def _unpack(octets: np.ndarray, n: int, bits: int) -> np.ndarray:
         word >>= np.uint64(shift)
         if shift + bits > 64:
             word |= np.uint64(octets[first + 8]) << np.uint64(64 - shift)
-        found[i] = word & mask
-    return found
+        numbers[i] = word & mask
+    return numbers
 
 
 @njit(cache=True)
@@ -170,8 +196,7 @@ def _add_candidates(
     q: np.uint64,
     negative: bool,
 ) -> int:
-    """Leave out the candidates that are not below q, and add the others to the elements from `done`
-    on; how many elements are done now."""
+    """Add the candidates below q to the elements from `done` on; returns how many are done."""
     for i in range(len(candidates)):
         if done == len(total):
             break

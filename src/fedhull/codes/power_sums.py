@@ -7,24 +7,39 @@ vectors. Read as a power series,
     Σ_l S_l·z^{l−1}  =  Σ_j v_j / (1−jz)  =  N(z) / D(z),      D(z) = Π_j (1−jz),      deg N < n,
 
 where n bins are not empty. A vector has several planes over the same bins, the first of which is
-zero nowhere among them (see `limbs`). Of the first, T ≥ 2n sums determine D (Berlekamp–Massey) and
+zero nowhere among them (see `planes`). Of the first, T ≥ 2n sums determine D (Berlekamp–Massey) and
 its roots are the bins; of each other plane, n sums are enough once D is known. The values are the
 residues (Forney). Any further sums are checks: D·S must have no terms from z^n on, and a list of
 sums that belongs to no vector passes each check with a probability of 1/q.
 
-All arithmetic is FLINT's but for the roots.
+A *set* X of n numbers, none of them zero, is known by its first n power sums p_k = Σ_X x^k
+(Newton): with D(z) = Π_X (1 − xz),
+
+    D'(z) = −D(z)·Σ_{k≥0} p_{k+1} z^k,      so      D(z) = exp(−Σ_{k≥1} p_k z^k / k),
+
+and the roots of D are the inverses of the numbers. p_0 is n itself. The power sums of the union of
+the sites' sets, if no two have a number in common, are the sums of theirs; a number that is in the
+sum twice is a double root of D, and refused. The prime q of the field exceeds all numbers and n.
+Further sums are checks: with them, the equation above must hold as well.
+
+*Slots* are named by numbers below a `space`; in each stand a few numbers. The names in use are a
+set, found first; then n sums of each plane give the numbers of n known slots. Where two sites use
+the same slot, the set notices. All arithmetic is FLINT's but for the roots.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import flint
 
-from fedhull.codes.field import Field
+from fedhull.codes.field import Field, smallest_field
 from fedhull.codes.roots import find_roots
 from fedhull.errors import SyndromeUndecodable
 
-# What an honest sum can be undone by, in the order of likelihood.
+# Likely reasons why honest sums cannot be decoded, the likeliest first.
 CAUSES = (
     "a message was damaged or came from another study, a site filled more bins than it had "
     "announced, or the masks do not cancel because the sites disagree on who takes part"
@@ -32,6 +47,8 @@ CAUSES = (
 # Sums that belong to nothing pass for the sums of something with a probability of at most 2^−64.
 CHECK_BITS = 64
 Planes = Sequence[Sequence[int]]
+# Numbers in slots may have any value below 2^60.
+SLOT_FIELD = smallest_field(2**60)
 
 
 def power_sums(
@@ -53,8 +70,7 @@ def power_sums(
 
 
 def recover(sums: Planes, n_bins: int, most: int, field: Field) -> dict[int, tuple[int, ...]]:
-    """The vector {bin: values in the planes} behind the sums, if it has at most `most` bins that
-    are not empty.
+    """The vector {bin: values in the planes} behind the sums, if at most `most` bins are non-empty.
 
     Needs more than 2·most sums of the first plane and more than `most` of each other; the spare
     ones check the result. Sums that belong to no such vector pass by chance with a probability of
@@ -79,9 +95,16 @@ def recover(sums: Planes, n_bins: int, most: int, field: Field) -> dict[int, tup
     return dict(sorted(zip(bins, zip(*values, strict=True), strict=True)))
 
 
+def cut_sums(sums: Sequence[int], counts: Sequence[int], content: str) -> list[Sequence[int]]:
+    """Consecutive parts of sums, with these counts; an error names the content."""
+    if sum(counts) != len(sums):
+        raise SyndromeUndecodable(f"{len(sums)} sums are not those of {content}")
+    ends = accumulate(counts)
+    return [sums[end - count : end] for end, count in zip(ends, counts, strict=True)]
+
+
 def values_at(sums: Planes, bins: list[int], field: Field) -> list[list[int]]:
-    """The values of each plane in known bins: n sums of a plane determine those of n bins, and
-    further ones check them."""
+    """The values of each plane in n known bins, from n sums of it; further ones check them."""
     ring = _ring(field)
     _, inverse_roots = sum_of_fractions(bins, [[1] * len(bins)], ring)
     return _values(sums, bins, ring(inverse_roots.coeffs()[::-1]), ring)
@@ -108,8 +131,7 @@ def _values(sums: Planes, bins: list[int], locator: Any, ring: Any) -> list[list
 
 
 def sum_of_fractions(bins: Sequence[int], planes: Planes, ring: Any) -> tuple[list[Any], Any]:
-    """Numerators and common denominator of Σ v_j/(1−jz) for each plane, added up in pairs of equal
-    size."""
+    """Numerators and common denominator of Σ v_j/(1−jz) for each plane, added up pairwise."""
     nodes = [
         ([ring([v]) for v in column], ring([1, -j]))
         for j, column in zip(bins, zip(*planes, strict=True), strict=True)
@@ -133,3 +155,120 @@ def _padded(polynomial: Any, n: int) -> list[int]:
 
 def _ring(field: Field) -> Any:
     return flint.fmpz_mod_poly_ctx(flint.fmpz_mod_ctx(field.q))
+
+
+def checks_for(field: Field) -> int:
+    """Number of extra sums that detect nonsense with a probability of 1 − 2^−64."""
+    return math.ceil(CHECK_BITS / (field.bits - 1))
+
+
+def set_length(most: int, checks: int) -> int:
+    """Number of sums that determine, and check, a set of at most `most` numbers."""
+    return most + 1 + checks
+
+
+def encode_set(numbers: Sequence[int], length: int, field: Field) -> list[int]:
+    """p_0..p_{length−1} of a set of numbers between 1 and q − 1.
+
+    >>> encode_set([2, 5], 4, Field(101))
+    [2, 7, 29, 32]
+    """
+    (sums,) = power_sums(numbers, [[1] * len(numbers)], [length], field)
+    return sums
+
+
+def decode_set(sums: Sequence[int], most: int, field: Field) -> list[int]:
+    """The set behind the sums, ascending, if it has at most `most` numbers.
+
+    >>> decode_set([2, 7, 29, 32], 2, Field(101))
+    [2, 5]
+    """
+    n, ring = sums[0], flint.fmpz_mod_poly_ctx(flint.fmpz_mod_ctx(field.q))
+    if n > most:
+        raise SyndromeUndecodable(f"the sums fit no set of at most {most} numbers: {CAUSES}")
+    series = ring(list(sums[1:]))
+    inverse_roots = _exponential(-series.truncate(n).integral(), n + 1)
+    # of a lower degree if a number would be zero
+    is_whole = inverse_roots.degree() == n
+    numbers = find_roots(inverse_roots.reverse(n), field.q) if is_whole else []
+    if len(numbers) != n:
+        raise SyndromeUndecodable(f"the sums fit no set of {n} numbers: {CAUSES}")
+    checked = inverse_roots.mul_low(series, len(sums) - 1) + inverse_roots.derivative()
+    if not checked.is_zero():
+        raise SyndromeUndecodable(f"the sums do not fit the set found in them: {CAUSES}")
+    return sorted(numbers)
+
+
+def _exponential(exponent: Any, n: int) -> Any:
+    """exp of a power series without constant term, modulo z^n, by Newton's iteration
+    y ← y·(1 + exponent − log y), which doubles the number of right terms."""
+    ring = exponent.context()
+    y, known = ring([1]), 1
+    while known < n:
+        known = min(2 * known, n)
+        logarithm = y.derivative().mul_low(y.inverse_series_trunc(known), known - 1).integral()
+        y = y.mul_low(ring([1]) + exponent.truncate(known) - logarithm, known)
+    return y
+
+
+def unsigned(numbers: Sequence[int]) -> list[int]:
+    """Numbers between −2^59 and 2^59 as elements of the field."""
+    return [number % SLOT_FIELD.q for number in numbers]
+
+
+def signed(elements: Sequence[int]) -> list[int]:
+    """The inverse of `unsigned`.
+
+    >>> signed(unsigned([-3, 4]))
+    [-3, 4]
+    """
+    q = SLOT_FIELD.q
+    return [element - q if element > q // 2 else element for element in elements]
+
+
+@dataclass(frozen=True)
+class SlotCoding:
+    """The coding of slots of `width` numbers, named by numbers below `space`."""
+
+    space: int
+    width: int
+
+    @property
+    def field(self) -> Field:
+        """The field in which numbers are added."""
+        return SLOT_FIELD
+
+    def length(self, most: int) -> int:
+        """Number of sums that carry at most `most` slots."""
+        return sum(self._counts(most))
+
+    def encode(self, slots: Mapping[int, Sequence[int]], most: int) -> list[int]:
+        """The sums of {slot: its numbers}.
+
+        >>> coding = SlotCoding(space=1000, width=2)
+        >>> coding.decode(coding.encode({7: [1, 2], 900: [3, 4]}, most=5), most=5)
+        {7: (1, 2), 900: (3, 4)}
+        """
+        first, *others = self._counts(most)
+        names = [slot + 1 for slot in slots]
+        planes = list(zip(*slots.values(), strict=True)) or [()] * self.width
+        sums = [encode_set(names, first, self.field)]
+        sums += power_sums(names, planes, others, self.field)
+        return [value for plane in sums for value in plane]
+
+    def decode(self, sums: Sequence[int], most: int) -> dict[int, tuple[int, ...]]:
+        """{slot: its numbers}, ascending; DecodingError if the sums belong to no slots."""
+        planes = cut_sums(sums, self._counts(most), f"{most} slots")
+        names = decode_set(planes[0], most, self.field)
+        if names and names[-1] > self.space:
+            raise SyndromeUndecodable(f"the sums name a slot beyond the {self.space} there are")
+        values = values_at(planes[1:], names, self.field)
+        return {
+            name - 1: numbers
+            for name, numbers in zip(names, zip(*values, strict=True), strict=True)
+        }
+
+    def _counts(self, most: int) -> list[int]:
+        """Number of sums for the set and for each plane."""
+        checks = checks_for(self.field)
+        return [set_length(most, checks)] + [most + checks] * self.width

@@ -1,18 +1,102 @@
 """Points and labels from files: .npz, .csv, .parquet, .h5ad. Never pickle."""
 
+import subprocess
+import sys
+import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fedhull.arrays import check_size, read_arrays
-from fedhull.data.h5ad import open_h5ad
+from fedhull.data.probe import REFUSED
 from fedhull.disc.points import check_curvature
 from fedhull.disk import replacing
-from fedhull.errors import FedhullError, InvalidInput
+from fedhull.errors import FedhullError, InvalidInput, MissingExtra
 from fedhull.text import did_you_mean, shortened
+
+# A disk may be slow, but not that slow; time spent working is limited by the probe itself.
+_PATIENCE = 120.0
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
+
+def open_h5ad(path: str | Path, backed: bool = False) -> Any:
+    """The AnnData object in a file; `backed`, its matrix stays there."""
+    anndata = _anndata()
+    path = Path(path)
+    if not path.is_file():
+        raise InvalidInput(f"{path} does not exist")
+    now = path.stat()
+    problem_found = _probe(path.resolve(), now.st_mtime_ns, now.st_size)
+    if problem_found:
+        raise InvalidInput(f"{path} cannot be read: {problem_found}")
+    with warnings.catch_warnings():
+        # files of older versions are read as well, and their owners need not hear how
+        warnings.simplefilter("ignore")
+        try:
+            return anndata.read_h5ad(path, backed="r" if backed else None)
+        # AnnData, pandas and SciPy fail in many ways on damaged files, and all mean the same
+        except Exception as problem:
+            raise InvalidInput(
+                f"{path} is damaged or not an .h5ad file: {_first_line(problem)}"
+            ) from None
+
+
+def numbered_cells(n: int) -> Any:
+    """An AnnData object of n cells that are named by their numbers, from 0."""
+    import pandas as pd
+
+    return _anndata().AnnData(obs=pd.DataFrame(index=[str(i) for i in range(n)]))
+
+
+def write_h5ad(adata: Any, path: str | Path) -> None:
+    """Write an AnnData object to a file, in one go."""
+    with replacing(path) as part:
+        try:
+            adata.write_h5ad(part)
+        except OSError:
+            raise
+        # AnnData fails in many ways on what an .h5ad file cannot hold, and all mean the same
+        except Exception as problem:
+            raise InvalidInput(f"{path} cannot be written: {_first_line(problem)}") from None
+
+
+@lru_cache(maxsize=64)
+def _probe(path: Path, changed: int, size: int) -> str:
+    """The problem with a file, or nothing: another process reads it first, once for each content,
+    because HDF5's library can hang or crash on damaged files."""
+    with path.open("rb") as file:
+        if file.read(len(_SIGNATURE)) != _SIGNATURE:
+            return "it is damaged, or not an .h5ad file"
+    command = [sys.executable, "-P", "-m", "fedhull.data.probe", str(path)]
+    try:
+        run = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"that takes more than {_PATIENCE:g} seconds"
+    if run.returncode == REFUSED:
+        return run.stdout.decode("utf-8", "replace").splitlines()[0]
+    if run.returncode != 0:
+        return f"it is damaged: reading it failed or took forever (exit code {run.returncode})"
+    return ""
+
+
+def _anndata() -> Any:
+    try:
+        import anndata
+    except ImportError:
+        raise MissingExtra(
+            "reading and writing .h5ad files needs anndata: pip install 'fedhull[anndata]'"
+        ) from None
+    return anndata
+
+
+def _first_line(problem: Exception) -> str:
+    return (str(problem).splitlines() or [type(problem).__name__])[0]
 
 
 def load_file(
@@ -53,8 +137,7 @@ def _no_column(path: str | Path, column: str, columns: "Columns") -> str:
 
 
 def write_points(path: Path, points: np.ndarray, names: Any = None, column: str = "label") -> None:
-    """Points and, if there are any, what they are called, to an .npz or .csv that `load_file`
-    reads."""
+    """Points and perhaps their labels, to an .npz or .csv that `load_file` reads."""
     if path.suffix == ".npz":
         named = {} if names is None else {"y": np.asarray(names)}
         np.savez(path, allow_pickle=False, x=points, **named)
@@ -87,14 +170,13 @@ def read_curvature(path: str | Path) -> float:
         return 1.0
     data = open_h5ad(path, backed=True)
     data.file.close()
-    said = data.uns.get("poincare", {})
-    curvature = said.get("curvature", 1.0) if hasattr(said, "get") else 1.0
+    facts = data.uns.get("poincare", {})
+    curvature = facts.get("curvature", 1.0) if hasattr(facts, "get") else 1.0
     try:
         return check_curvature(float(curvature))
     except (TypeError, ValueError):
         raise InvalidInput(
-            f"{path} says in uns['poincare'] that its curvature is {shortened(curvature)}, which "
-            f"is no number > 0"
+            f"{path}: the curvature in uns['poincare'] must be > 0, got {shortened(curvature)}"
         ) from None
 
 
@@ -107,8 +189,7 @@ def check_data(x: Any, y: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     labels = np.asarray(y)
     if points.ndim != 2 or labels.shape != (len(points),):
         raise InvalidInput(
-            f"{name}: x must have shape (n, d) and y shape (n,), got {points.shape} and "
-            f"{labels.shape}"
+            f"{name}: x, y must have shapes (n, d), (n,), got {points.shape} and {labels.shape}"
         )
     if len(points) == 0:
         raise InvalidInput(f"{name}: there are no points")
@@ -144,7 +225,7 @@ def check_data(x: Any, y: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class Columns:
-    """What a file holds: named columns, and the points, if they are kept apart from them."""
+    """Content of a file: named columns, and the points, if they are kept apart from them."""
 
     named: dict[str, Any]
     separate_points: Any = None
@@ -164,7 +245,7 @@ class Columns:
         return self.named[name]
 
     def width(self, label: str) -> int:
-        """How many numbers there are for each row, the label apart."""
+        """Number of values in a row, the label apart."""
         if self.separate_points is not None:
             return int(np.shape(self.separate_points)[-1])
         return len(self.named) - (label in self.named)
@@ -187,7 +268,7 @@ class Columns:
 
 
 def _are_numbers(values: Any) -> bool:
-    """Whether a column can be read as numbers, missing ones among them."""
+    """True if a column can be read as numbers, missing ones among them."""
     try:
         np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -196,7 +277,7 @@ def _are_numbers(values: Any) -> bool:
 
 
 def read_columns(path: str | Path) -> Columns:
-    """What a file holds, by its ending."""
+    """Content of a file, by its ending."""
     path = Path(path)
     readers = {".npz": _npz, ".csv": _table, ".parquet": _table, ".h5ad": _h5ad}
     if path.suffix not in readers:

@@ -1,9 +1,9 @@
-"""Isometries of the Poincaré ball: turned, mirrored, moved, undone, one after the other.
+"""Isometries of the Poincaré ball: apply, invert, compose.
 
 Every isometry is x ↦ p ⊕ Qx with a point p, to which the origin goes, and an orthogonal Q. Its
 Lorentz matrix has entries as large as 1/(1−k‖p‖²), whose rounding moves a point at the rim by far
-more than the rounding of the point itself; p and Q do not have that weakness, so they are what is
-kept, and `Isometry.matrix` gives the other form.
+more than the rounding of the point itself. So p and Q are stored; `Isometry.matrix` is the other
+form.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,6 @@ from fedhull.disc.points import (
     as_ball_points,
     as_vectors,
     check_alike,
-    check_count,
     check_curvature,
 )
 from fedhull.disc.rim import pull_inside
@@ -48,13 +47,11 @@ class Isometry:
         turn = as_vectors(self.turn, "turn")
         if shift.ndim != 1 or turn.shape != 2 * shift.shape:
             raise InvalidInput(
-                f"shift and turn must have shapes (d,) and (d, d), got {shift.shape} and "
-                f"{turn.shape}"
+                f"shift and turn must have shapes (d,) and (d, d), got {shift.shape}, {turn.shape}"
             )
         if np.abs(turn.T @ turn - np.eye(len(turn))).max() > _ORTHOGONAL:
             raise InvalidInput(
-                "turn must be an orthogonal matrix: its columns have length 1 and "
-                "are at right angles"
+                "turn must be an orthogonal matrix: columns of length 1 at right angles"
             )
         object.__setattr__(self, "shift", shift)
         object.__setattr__(self, "turn", turn)
@@ -62,7 +59,7 @@ class Isometry:
 
     @property
     def reflects(self) -> bool:
-        """Whether left and right are swapped."""
+        """True if left and right are swapped."""
         return bool(np.linalg.det(self.turn) < 0.0)
 
     @property
@@ -124,8 +121,8 @@ class Isometry:
     def from_json(cls, values: Any) -> "Isometry":
         """The isometry that `to_json` described.
 
-        >>> Isometry.from_json(reflection().to_json()).reflects
-        True
+        >>> Isometry.from_json(rotation(1.0).to_json()).reflects
+        False
         """
         if not isinstance(values, dict) or set(values) != {"curvature", "shift", "turn"}:
             raise InvalidInput("an isometry must be described by exactly curvature, shift and turn")
@@ -166,17 +163,6 @@ def random_isometry(length: float, rng: np.random.Generator, curvature: float = 
     radius = np.tanh(length / 2.0) / np.sqrt(curvature)
     where = radius * np.array([np.cos(angle), np.sin(angle)])
     return translation(where, curvature) @ rotation(turn, curvature)
-
-
-def reflection(curvature: float = 1.0, dimension: int = 2) -> Isometry:
-    """The last coordinate with its sign turned round.
-
-    >>> reflection().apply([0.5, 0.25])
-    array([ 0.5 , -0.25])
-    """
-    signs = np.ones(check_count(dimension, "dimension"))
-    signs[-1] = -1.0
-    return Isometry(np.zeros(len(signs)), np.diag(signs), curvature)
 
 
 def _gyration(a: np.ndarray, b: np.ndarray, k: float) -> np.ndarray:

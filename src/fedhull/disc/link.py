@@ -1,29 +1,35 @@
-"""The shortest geodesic between two hulls, and with it their distance; in the disc, exactly."""
+"""The shortest geodesic between two hulls, and with it their distance; in the disc, exactly.
+
+In other dimensions each end is in turn replaced by the point of its hull nearest to the other:
+alternating projections, which lead to the shortest geodesic wherever distances are convex (Bačák
+2014). A nearest point is found without error: seen from p, hyperbolic balls around p are Euclidean
+balls in the Klein model, and hulls are polytopes.
+"""
 
 import numpy as np
 
-from fedhull.disc.maps import distance, geodesic_midpoint, hyperplane_distance, log_map
-from fedhull.disc.models import hyperboloid_to_poincare, poincare_to_hyperboloid
-from fedhull.disc.solid_link import solid_link
+from fedhull.disc.maps import (
+    distance,
+    hyperplane_distance,
+    mobius_add,
+    pairwise_distance,
+)
+from fedhull.disc.models import (
+    hyperboloid_to_poincare,
+    klein_to_poincare,
+    poincare_to_hyperboloid,
+    poincare_to_klein,
+)
 
-
-def hull_distance(first: np.ndarray, second: np.ndarray, k: float = 1.0) -> float:
-    """The distance between two hulls, given by their corners (n, d); 0 if they meet.
-
-    >>> print(round(hull_distance(np.array([[0.5, 0.0]]), np.array([[-0.5, 0.0]])), 6))
-    2.197225
-    """
-    a, b = shortest_link(first, second, k)
-    middle = geodesic_midpoint(a, b, k)
-    if not separates(middle, log_map(middle, b, k), first, second, k):
-        return 0.0
-    return float(distance(a, b, k))
+_MOST_ROUNDS = 2_000
+# Hulls less than this apart, for curvature −1, count as touching.
+_TOUCHING = 1e-9
 
 
 def separates(
     p: np.ndarray, w: np.ndarray, first: np.ndarray, second: np.ndarray, k: float
 ) -> bool:
-    """Whether the geodesic through p with normal w has the hulls on its two sides."""
+    """True if the geodesic through p with normal w has the hulls on its two sides."""
     if not w.any():
         return False
     return bool(
@@ -70,9 +76,8 @@ def _feet(p: np.ndarray, a: np.ndarray, b: np.ndarray, k: float) -> np.ndarray:
 def _perpendicular_feet(
     first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], k: float
 ) -> list[np.ndarray]:
-    """Where the common perpendicular of two edges meets each, if it does inside both; else the
-    edges' first corners. Geodesics that do not meet have one: it lies in the plane of both normals.
-    """
+    """Feet of the common perpendicular of two edges, if inside both; else the edges' first corners.
+    Geodesics that do not meet have one: it lies in the plane of both normals."""
     edges = [[poincare_to_hyperboloid(x, k) for x in edge] for edge in (first, second)]
     normals = [_normal(*edge) for edge in edges]
     squares = [_lorentz(n, n) for n in normals]
@@ -93,7 +98,7 @@ def _perpendicular_feet(
 
 
 def _between(foot: np.ndarray, a: np.ndarray, b: np.ndarray, k: float) -> np.ndarray:
-    """Whether a vector in the plane of a and b is a positive combination of them."""
+    """True if a vector in the plane of a and b is a positive combination of them."""
     ab, fa, fb = (-k * _lorentz(u, v) for u, v in ((a, b), (foot, a), (foot, b)))
     return (ab * fb > fa) & (ab * fa > fb)
 
@@ -111,3 +116,41 @@ def _back(vectors: np.ndarray, k: float) -> np.ndarray:
 
 def _lorentz(u: np.ndarray, v: np.ndarray) -> np.ndarray:
     return (u[..., 1:] * v[..., 1:]).sum(axis=-1) - u[..., 0] * v[..., 0]
+
+
+def solid_link(first: np.ndarray, second: np.ndarray, k: float) -> tuple[np.ndarray, np.ndarray]:
+    """The ends, (d,) each, of the shortest geodesic between the hulls of points (n, d) and (m, d).
+
+    >>> a, b = solid_link(np.array([[0.5, 0.1, 0.0], [0.5, -0.1, 0.0]]), np.zeros((1, 3)), 1.0)
+    >>> a.round(6) + 0.0, b.round(6) + 0.0
+    (array([0.493449, 0.      , 0.      ]), array([0., 0., 0.]))
+    """
+    apart = pairwise_distance(first, second, k)
+    i, j = np.unravel_index(apart.argmin(), apart.shape)
+    a, b, length = first[i], second[j], float(apart[i, j])
+    for _ in range(_MOST_ROUNDS):
+        a = nearest_in_hull(first, b, k)
+        b = nearest_in_hull(second, a, k)
+        before, length = length, float(distance(a, b, k))
+        if length >= before or np.sqrt(k) * length < _TOUCHING:
+            break
+    return a, b
+
+
+def nearest_in_hull(points: np.ndarray, p: np.ndarray, k: float) -> np.ndarray:
+    """The point (d,) of the hull of points (n, d) that is nearest to p (d,).
+
+    >>> nearest_in_hull(np.array([[0.5, 0.3], [0.5, -0.1]]), np.array([0.4, 0.9]), 1.0).round(6)
+    array([0.5, 0.3])
+    """
+    from scipy.optimize import nnls  # slow to import, and not needed in the plane
+
+    seen = np.sqrt(k) * poincare_to_klein(mobius_add(-p, points, k), k)
+    size = np.abs(seen).max()
+    if size == 0.0:
+        return p
+    # least norm over a convex hull is least squares with non-negative shares (Lawson and Hanson)
+    stacked = np.vstack((seen.T / size, np.ones(len(seen))))
+    shares, _ = nnls(stacked, np.r_[np.zeros(len(p)), 1.0])
+    foot = shares @ seen / (shares.sum() * np.sqrt(k))
+    return mobius_add(p, klein_to_poincare(foot, k), k)

@@ -1,4 +1,4 @@
-"""Which way three points turn along geodesics, decided exactly.
+"""The orientation of three points along geodesics, decided exactly.
 
 Geodesics of the Poincaré disc are straight lines in the Klein model, where the point x sits at
 2x/(1+k‖x‖²). Clearing the (positive) denominators, a → b → c turns counter-clockwise iff
@@ -82,8 +82,7 @@ class ExactDisc:
         self._lifted: dict[int, tuple[int, int, int]] = {}
 
     def lift(self, i: int) -> tuple[int, int, int]:
-        """Homogeneous Klein coordinates (1+k‖x‖², x₀, x₁) of point i, each column scaled by a
-        constant of its own so that all are integers."""
+        """Klein coordinates (1+k‖x‖², x₀, x₁) of point i, each column scaled to integers."""
         if i not in self._lifted:
             x, y = (_scaled_integer(float(v), self._shift) for v in self._points[i])
             self._lifted[i] = self._one + self._curvature * (x * x + y * y), x, y
@@ -121,7 +120,7 @@ class ExactDisc:
 
 
 def _bits_after_point(points: np.ndarray) -> int:
-    """How many binary places are enough to write every coordinate as an integer."""
+    """Binary places that suffice to write every coordinate as an integer."""
     smallest = np.abs(points).min(initial=1.0, where=points != 0.0)
     return max(0, 53 - int(np.frexp(smallest)[1]))
 

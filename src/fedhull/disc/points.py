@@ -1,4 +1,4 @@
-"""What counts as a point of the ball: the checks at the door of every public function."""
+"""Points of the ball, checked at the door of every public function."""
 
 from typing import Any
 
@@ -110,8 +110,7 @@ def as_ball_points(
 
 
 def as_point_rows(points: ArrayLike, name: str = "points") -> np.ndarray:
-    """A C-ordered float array of shape (n, d) with n ≥ 1; whether the rows lie in the ball is left
-    to the caller, who goes over them anyway."""
+    """A C-ordered float array (n, d), n ≥ 1; the caller checks that rows lie in the ball."""
     array = as_numbers(points, name, "(n, d)")
     if array.ndim != 2 or array.shape[1] == 0:
         raise InvalidInput(f"{name} must have shape (n, d), got shape {array.shape}")
@@ -121,8 +120,7 @@ def as_point_rows(points: ArrayLike, name: str = "points") -> np.ndarray:
 
 
 def as_weights(weights: ArrayLike | None, n: int) -> np.ndarray:
-    """Weights (n,) ≥ 0, all one if left out, scaled by a power of two so that the largest is about
-    one: that rounds nothing."""
+    """Weights (n,) ≥ 0, by default ones, scaled by a power of two to a maximum near one."""
     if weights is None:
         return np.ones(n)
     w = as_numbers(weights, "weights", "(n,)")

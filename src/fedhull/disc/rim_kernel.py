@@ -1,5 +1,4 @@
-"""The gap to the rim, compiled: most arrays are small, and NumPy would spend 70 microseconds on
-each."""
+"""The compiled gap to the rim: on most arrays, which are small, NumPy would spend 70 µs."""
 
 import numpy as np
 from numba import njit

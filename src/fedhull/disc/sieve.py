@@ -1,4 +1,4 @@
-"""Which points of a large set cannot be corners of its hull: all those inside a smaller hull.
+"""A sieve for large sets: points inside a smaller hull cannot be corners.
 
 In the Klein model the hull of a sample is a convex polygon. Seen from a centre inside it, the
 plane is cut into narrow sectors, and each sector's piece of the polygon is replaced by the chord
@@ -64,13 +64,13 @@ def build_sieve(corners: np.ndarray, curvature: float) -> Sieve | None:
 
 def survivors(points: np.ndarray, sieve: Sieve, curvature: float) -> np.ndarray:
     """Indices of the points that are not certainly inside the sieve's hull, ascending."""
-    kept = np.empty(len(points), dtype=np.int64)
-    return kept[: _survivors(points, sieve.centre, sieve.normals, curvature, kept)].copy()
+    rows = np.empty(len(points), dtype=np.int64)
+    return rows[: _survivors(points, sieve.centre, sieve.normals, curvature, rows)].copy()
 
 
 @njit(cache=True, error_model="numpy")
 def _survivors(
-    points: np.ndarray, centre: np.ndarray, normals: np.ndarray, curvature: float, kept: np.ndarray
+    points: np.ndarray, centre: np.ndarray, normals: np.ndarray, curvature: float, rows: np.ndarray
 ) -> int:  # pragma: no cover - compiled
     n_kept = 0
     c0, c1 = centre
@@ -89,7 +89,7 @@ def _survivors(
         angle = q if r0 >= 0.0 else 2.0 - q
         sector = min(int((angle + 1.0) * sectors_per_unit), len(normals) - 1)
         if normals[sector, 0] * r0 + normals[sector, 1] * r1 >= weight:
-            kept[n_kept] = i
+            rows[n_kept] = i
             n_kept += 1
     return n_kept
 

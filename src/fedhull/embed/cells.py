@@ -1,15 +1,23 @@
 """A matrix of cells and genes, and how it is made ready for an embedder."""
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from fedhull.errors import InvalidInput
+from fedhull.text import did_you_mean
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+    from fedhull.disc.align import Alignment
+    from fedhull.embed.embedding import Embedding
 
 Matrix = Any  # (n, g), a NumPy array or a SciPy CSR matrix
 _TARGET = 1e4  # counts of a cell after normalisation
@@ -18,6 +26,7 @@ MOST_SEEN = math.log1p(_TARGET)
 _CHUNK = 4096
 # what whoever has other values than counts in X can do
 _WAY_OUT = "where raw counts are kept elsewhere than in X, --layer names the layer, often 'counts'"
+KEY = "X_poincare"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +71,7 @@ class Cells:
 
     @property
     def are_counts(self) -> bool:
-        """Whether these look like raw counts: whole numbers, none negative."""
+        """True if these look like raw counts: whole numbers, none negative."""
         values = self.x.data if issparse(self.x) else self.x
         return bool((values >= 0).all() and (values == np.floor(values)).all())
 
@@ -89,8 +98,6 @@ def as_cells(x: Any) -> Cells:
     if isinstance(x, Cells):
         return x
     if hasattr(x, "var_names"):
-        from fedhull.embed.annotated import cells_of  # it stands on this file
-
         return cells_of(x)
     if hasattr(x, "columns"):
         return Cells(x.to_numpy(), [str(name) for name in x.columns])
@@ -101,7 +108,7 @@ def as_cells(x: Any) -> Cells:
 
 
 class Preparation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which genes an embedder looks at, and whether counts are normalised and logged first.
+    """The genes an embedder looks at, and a switch for normalised and logged counts.
 
     It knows genes by their names: cells whose genes come in another order, or that have more of
     them, are prepared alike; a gene that is missing counts as not expressed.
@@ -138,7 +145,7 @@ class Preparation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def apply(self, cells: Cells) -> Matrix:
-        """What the embedder sees, (n, g): sparse stays sparse."""
+        """Features of cells, (n, g): sparse stays sparse."""
         chosen = self.select(cells)
         if not self.counts:
             return chosen
@@ -156,3 +163,68 @@ def normalised(x: Matrix, whole: Matrix | None = None) -> Matrix:
     scaled = csr_matrix(x, dtype=np.float64, copy=True)
     scaled.data *= np.repeat(scale, np.diff(scaled.indptr))
     return scaled
+
+
+def cells_of(adata: "AnnData", layer: str | None = None, use_rep: str | None = None) -> Cells:
+    """The cells of an AnnData object: X, a layer, or a representation."""
+    if use_rep is not None:
+        x = part_of(adata.obsm, use_rep, "obsm")
+        return Cells(np.asarray(x), [f"{use_rep}_{i + 1}" for i in range(x.shape[1])])
+    if layer is None and adata.X is None:
+        raise InvalidInput("there is no X; name a layer (--layer), or a representation (--use-rep)")
+    x = adata.X if layer is None else part_of(adata.layers, layer, "layers")
+    if issparse(x):
+        _check_sparse(x)
+    return Cells(x, [str(name) for name in adata.var_names])
+
+
+def made_by(adata: "AnnData", key: str = KEY) -> str | None:
+    """The hash of the encoder that the points come from, if the object says."""
+    facts = adata.uns.get(key.removeprefix("X_"), {})
+    return facts.get("encoder_hash") if hasattr(facts, "get") else None
+
+
+def annotate(adata: "AnnData", made: "Embedding", key_added: str = KEY) -> None:
+    """Write the points to ``obsm`` and what is to be known of them to ``uns``."""
+    adata.obsm[key_added] = made.points
+    adata.uns[key_added.removeprefix("X_")] = made.to_json()
+
+
+def record_alignment(
+    adata: "AnnData", points: np.ndarray, found: "Alignment", key: str = KEY
+) -> None:
+    """Replace the points by the aligned ones, and note by what and how well."""
+    adata.obsm[key] = points
+    facts = dict(adata.uns.get(key.removeprefix("X_"), {}))
+    facts["alignment"] = found.to_json()
+    # the encoder's own places are not these any more
+    facts.pop("encoder_hash", None)
+    adata.uns[key.removeprefix("X_")] = facts
+
+
+def column_of(adata: "AnnData", name: str) -> np.ndarray:
+    """A column of obs, as words; empty where there is none."""
+    column = part_of(adata.obs, name, "obs")
+    return np.where(np.asarray(column.isna()), "", np.asarray(column).astype(str))
+
+
+def _check_sparse(x: Any) -> None:
+    """Raise InvalidInput if a matrix points outside itself: SciPy's loops would follow."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            x.check_format(full_check=True)
+        # SciPy warns, or fails in its own ways, where parts of a matrix do not go together
+        except Exception as problem:
+            raise InvalidInput(f"the matrix of cells is damaged: {problem}") from None
+
+
+def part_of(table: Any, name: str, words: str) -> Any:
+    """An entry of obs, obsm or layers, or a sentence about what there is."""
+    if name not in table:
+        names = [str(key) for key in table.keys()]  # noqa: SIM118, AnnData's mappings are no dicts
+        raise InvalidInput(
+            f"there is no {words}[{name!r}], only {', '.join(names) or 'nothing'}"
+            f"{did_you_mean(name, names)}"
+        )
+    return table[name]

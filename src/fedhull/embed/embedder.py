@@ -1,4 +1,4 @@
-"""What all embedders have in common: they are fitted, they place new cells, they are files.
+"""Embedders are fitted, place new cells, and are files; a registry knows them by name.
 
 A file is an .npz: arrays, and a JSON header that says which embedder made it and how. It is read
 without pickle, and the same embedder always gives the same bytes, so that `sha256sum FILE` can
@@ -8,10 +8,12 @@ stand in a study.
 import hashlib
 import io
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
+import msgspec
 import numpy as np
 
 from fedhull.arrays import read_arrays
@@ -19,15 +21,18 @@ from fedhull.disk import write_bytes
 from fedhull.embed.cells import Preparation
 from fedhull.errors import InvalidInput
 from fedhull.progress import Report, ignore
+from fedhull.registry import Registry
 from fedhull.text import shortened
 
 FORMAT, VERSION = "fedhull-embedder", 1
 _HEADER = "header"
+T = TypeVar("T")
+# No fit gives larger numbers, and with these no sum or product overflows.
+LARGEST = 1e30
 
 
 class Embedder:
-    """From raw data to the Poincaré disc. Subclasses are dataclasses of settings, and say what of a
-    fitted one is kept.
+    """From raw data to the Poincaré disc. Subclasses are dataclasses of settings.
 
     Embedders are scikit-learn's transformers, without its base classes: those who only place cells
     need not wait for it.
@@ -113,8 +118,7 @@ class CellEmbedder(Embedder):
         return hasattr(self, "preparation")
 
     def fit(self, cells: Any, labels: np.ndarray | None = None, report: Report = ignore) -> Self:
-        """Learn where cells go. With `labels` the result is supervised, and says so; a pipeline
-        passes them on."""
+        """Learn where cells go. With `labels` the result is supervised, and says so."""
         self.fit_transform(cells, labels, report)
         return self
 
@@ -160,8 +164,6 @@ def _of_cells(embedder: Embedder, name: str) -> CellEmbedder:
 
 def embedder_from_bytes(content: bytes, name: str = "the embedder") -> Embedder:
     """The embedder whose file has this content."""
-    from fedhull.embed.methods import EMBEDDERS
-
     try:
         arrays = read_arrays(content, name)
         header = json.loads(str(arrays.pop(_HEADER)))
@@ -173,14 +175,83 @@ def embedder_from_bytes(content: bytes, name: str = "the embedder") -> Embedder:
         raise InvalidInput(f"{name} is not a fedhull embedder")
     if header.get("version") != VERSION or header.get("method") not in EMBEDDERS.names:
         raise InvalidInput(
-            f"{name} was made by another version of fedhull: it has version "
+            f"{name} was embedder by another version of fedhull: it has version "
             f"{shortened(header.get('version'))} and method {shortened(header.get('method'))}"
         )
     try:
-        made = EMBEDDERS[header["method"]].from_state(header["settings"], arrays)
+        embedder = EMBEDDERS[header["method"]].from_state(header["settings"], arrays)
     except InvalidInput as problem:
         raise InvalidInput(f"{name} is damaged: {problem}") from None
     # embedders may come from anywhere, and so may what they raise
     except Exception as problem:
         raise InvalidInput(f"{name} is damaged: {problem!r} in its content") from None
-    return made
+    return embedder
+
+
+EMBEDDERS: Registry[type[Embedder]] = Registry("method", "fedhull.embedders")
+
+
+def make_embedder(method: str | CellEmbedder, **settings: Any) -> CellEmbedder:
+    """An embedder of cells that is not fitted yet: the one of this name with these settings, or the
+    embedder that was passed instead of a name, which has its settings already."""
+    if isinstance(method, CellEmbedder):
+        if settings:
+            raise InvalidInput(
+                f"{', '.join(settings)} must be set on the embedder that is passed as method"
+            )
+        return method
+    kind: Any = EMBEDDERS[method]
+    if not issubclass(kind, CellEmbedder):
+        raise InvalidInput(f"method must be an embedder of cells, but {method!r} is not")
+    known = {setting.name: setting.default for setting in fields(kind) if setting.init}
+    for name, value in settings.items():
+        if name not in known:
+            raise InvalidInput(
+                f"the embedder {method!r} has no setting {name!r}; it has {', '.join(known)}"
+            )
+        if not _fits(value, known[name]):
+            raise InvalidInput(
+                f"{name} must be of the same type as its default, {known[name]!r}, got {value!r}"
+            )
+    embedder: CellEmbedder = kind(**settings)
+    return embedder
+
+
+def _fits(value: Any, default: Any) -> bool:
+    """True if a value is of the type of the default; a whole number will do for any number."""
+    if default is None or isinstance(default, bool) or isinstance(value, bool):
+        return default is None or type(value) is type(default)
+    return isinstance(value, int | float if isinstance(default, float) else type(default))
+
+
+def settings_as(kind: type[T], content: Any) -> T:
+    """Plain values as a struct or dataclass; InvalidInput if one is of another type."""
+    try:
+        return msgspec.convert(content, kind)
+    except msgspec.ValidationError as problem:
+        raise InvalidInput(f"its settings break a rule: {problem}") from None
+
+
+def numbers(arrays: Mapping[str, np.ndarray], name: str, *shape: int | None) -> np.ndarray:
+    """The array of this name, if it is finite numbers of this shape; None fits any length."""
+    array = arrays.get(name)
+    if array is None or array.dtype.kind != "f":
+        raise InvalidInput(f"its array {name!r} must be there and hold numbers")
+    fits = array.ndim == len(shape) and all(
+        length > 0 and wanted in (None, length)
+        for length, wanted in zip(array.shape, shape, strict=True)
+    )
+    if not fits:
+        words = ", ".join("n" if wanted is None else str(wanted) for wanted in shape)
+        raise InvalidInput(f"its array {name!r} must have shape ({words}), got {array.shape}")
+    if not (np.abs(array) <= LARGEST).all():
+        raise InvalidInput(f"its array {name!r} must hold finite numbers, up to {LARGEST:g}")
+    return array
+
+
+def divisors(arrays: Mapping[str, np.ndarray], name: str, *shape: int | None) -> np.ndarray:
+    """The same for numbers that others are divided by."""
+    array = numbers(arrays, name, *shape)
+    if not (array >= 1.0 / LARGEST).all():
+        raise InvalidInput(f"its array {name!r} must hold numbers > 0")
+    return array

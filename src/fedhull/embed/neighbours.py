@@ -12,22 +12,30 @@ import msgspec
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from fedhull.disc.centroid import centroid, centroids
+from fedhull.disc.maps import centroid, centroids
 from fedhull.disc.points import as_ball_points, check_curvature
 from fedhull.embed.cells import Cells, Preparation, as_cells
-from fedhull.embed.correction import NO_CORRECTION, Correction, corrected
-from fedhull.embed.embedder import CellEmbedder
-from fedhull.embed.gene_sums import choose_genes
-from fedhull.embed.graph import accessibility, small_groups
-from fedhull.embed.layout import layout
-from fedhull.embed.projection import Axes, Products, Standardisation
-from fedhull.embed.stored import divisors, numbers, settings_as
+from fedhull.embed.embedder import CellEmbedder, divisors, numbers, settings_as
+from fedhull.embed.features import (
+    NO_CORRECTION,
+    Axes,
+    Correction,
+    Products,
+    Standardisation,
+    choose_genes,
+    corrected,
+)
+from fedhull.embed.layout import accessibility, layout, small_groups
 from fedhull.errors import InvalidInput
 from fedhull.progress import Report, ignore
 
 SMALLEST_GROUP = 5
 _NEAREST_ANCHORS = 3
 _START_RADIUS = 0.3
+# A correction is written only if there is one: files keep the hash that they had before.
+_SETTINGS = (
+    "curvature", "n_genes", "n_components", "n_neighbors", "max_cells", "steps", "seed", "counts",
+)  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -58,8 +66,7 @@ class NeighbourEmbedder(CellEmbedder):
     def fit_transform(
         self, cells: Any, labels: np.ndarray | None = None, report: Report = ignore
     ) -> np.ndarray:
-        """Fit, and return the points of these cells; with more than `max_cells`, all are placed
-        between anchors."""
+        """Fit, and return the points; beyond `max_cells` cells, all are placed between anchors."""
         cells, labels = as_cells(cells), None if labels is None else np.asarray(labels)
         if len(cells) < 2 * SMALLEST_GROUP:
             raise InvalidInput(
@@ -104,8 +111,7 @@ class NeighbourEmbedder(CellEmbedder):
         return self.place(self.features(as_cells(cells)))
 
     def features(self, cells: Cells) -> np.ndarray:
-        """What cells have on the axes, (n, c); with a correction, all of these cells are taken to
-        have been measured at one site."""
+        """Coordinates of cells on the axes, (n, c); a correction takes them for one site's."""
         return corrected(self.axes.features(self.standard, cells), self.axes, self.correction)
 
     def place(self, features: np.ndarray) -> np.ndarray:
@@ -146,26 +152,26 @@ class NeighbourEmbedder(CellEmbedder):
     @classmethod
     def from_state(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         """The inverse of `state`."""
-        kept = settings_as(_Kept, settings)
-        made = cls(**{name: getattr(kept, name) for name in (*_SETTINGS, "correction")})
-        made.supervised = kept.supervised
-        check_curvature(made.curvature)
-        genes = len(kept.preparation.genes)
-        made.standard = Standardisation(
-            kept.preparation,
+        content = settings_as(_Kept, settings)
+        embedder = cls(**{name: getattr(content, name) for name in (*_SETTINGS, "correction")})
+        embedder.supervised = content.supervised
+        check_curvature(embedder.curvature)
+        genes = len(content.preparation.genes)
+        embedder.standard = Standardisation(
+            content.preparation,
             numbers(arrays, "mean", genes),
             divisors(arrays, "deviation", genes),
         )
         components = numbers(arrays, "components", None, genes)
         mean = variance = np.zeros(len(components))
-        if made.correction != NO_CORRECTION:
+        if embedder.correction != NO_CORRECTION:
             mean = numbers(arrays, "axis_mean", len(components))
             variance = numbers(arrays, "axis_variance", len(components))
-        made.axes = Axes(components, mean, variance)
-        made.anchors = numbers(arrays, "anchors", None, len(components))
-        made.places = numbers(arrays, "places", len(made.anchors), 2)
-        as_ball_points(made.places, 1.0, "places of anchors")
-        return made
+        embedder.axes = Axes(components, mean, variance)
+        embedder.anchors = numbers(arrays, "anchors", None, len(components))
+        embedder.places = numbers(arrays, "places", len(embedder.anchors), 2)
+        as_ball_points(embedder.places, 1.0, "places of anchors")
+        return embedder
 
 
 class _Kept(msgspec.Struct):
@@ -182,12 +188,6 @@ class _Kept(msgspec.Struct):
     supervised: bool
     preparation: Preparation
     correction: Correction = NO_CORRECTION
-
-
-# A correction is written only if there is one: files keep the hash that they had before.
-_SETTINGS = (
-    "curvature", "n_genes", "n_components", "n_neighbors", "max_cells", "steps", "seed", "counts",
-)  # fmt: skip
 
 
 def _start(features: np.ndarray) -> np.ndarray:

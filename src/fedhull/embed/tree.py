@@ -2,14 +2,13 @@
 
 The root is put at the origin. Around every node, its parent and its children are spread over all
 directions, each child one edge length away. As edges get longer, distances in the disc approach the
-edge length times the distances in the tree; how long they can be depends on the deepest path, whose
-end must still be told apart from the rim.
+edge length times the distances in the tree; the limit is the deepest path, whose end must still be
+told apart from the rim.
 
-Sarkar spreads evenly, which is best for edges as long as his proof asks for. Edges are shorter in
-most trees, and there subtrees run into each other. Then every neighbour gets a part of the circle
-in proportion to the square root of the number of leaves beyond it: on WordNet's mammals that brings
-the mean distortion from 1.44 to 1.10, the worst from 201 to 15, and of nodes whose nearest in the
-disc is neither parent, child nor sibling there is one left of 576.
+Sarkar spreads evenly, which is best for edges as long as his proof asks for. With shorter edges
+subtrees run into each other. Then every neighbour gets a part of the circle in proportion to the
+square root of the number of leaves beyond it: on WordNet's mammals that brings the mean distortion
+from 1.44 to 1.10 and the worst from 201 to 15.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -24,8 +23,7 @@ from scipy.sparse.csgraph import dijkstra
 from fedhull.disc.maps import mobius_add, pairwise_distance
 from fedhull.disc.points import as_ball_points, check_curvature, check_positive
 from fedhull.embed.edges import Edge, Rooted, rooted
-from fedhull.embed.embedder import Embedder
-from fedhull.embed.stored import numbers, settings_as
+from fedhull.embed.embedder import Embedder, numbers, settings_as
 from fedhull.errors import InvalidInput
 
 # The farthest node is put at ‖x‖√k = 1 − 1e-9 at most, where floats still know its place to 1e-7.
@@ -64,8 +62,7 @@ def embed_tree(
     curvature: float = 1.0,
     spread: str | None = None,
 ) -> TreeEmbedding:
-    """Points of the disc for the nodes of a tree, given as (child, parent) or (child, parent,
-    weight).
+    """Points of the disc for the nodes of a tree, given as (child, parent[, weight]).
 
     The root is the one node without a parent. If a `root` is named, edges may run either way. An
     edge of weight w becomes edge_length·w long. Without `edge_length` it is chosen: as long as the
@@ -92,19 +89,20 @@ def embed_tree(
         )
     if spread not in (None, *_SPREADS):
         raise InvalidInput(f"spread must be 'even', 'leaves' or left out, got {spread!r}")
-    made = []
+    embeddings = []
     for way in _SPREADS if spread is None else (spread,):
         points = _placed(tree, np.sqrt(k) * length, way) / np.sqrt(k)
         worst, mean = _distortion(tree, points, length, k)
         root = tree.nodes[tree.levels[0][0]]
-        made.append(TreeEmbedding(tree.nodes, points, root, k, length, longest, way, worst, mean))
-    return min(made, key=lambda embedding: embedding.mean_distortion)
+        embeddings.append(
+            TreeEmbedding(tree.nodes, points, root, k, length, longest, way, worst, mean)
+        )
+    return min(embeddings, key=lambda embedding: embedding.mean_distortion)
 
 
 @dataclass(eq=False)
 class TreeEmbedder(Embedder):
-    """Sarkar's construction as an embedder: fitted to edges instead of cells, it places nodes by
-    their names.
+    """Sarkar's construction as an embedder, fitted to edges; it places nodes by their names.
 
     Names are compared as strings, as they are in a file. Nothing can be said of nodes that were not
     in the tree.
@@ -162,14 +160,14 @@ class TreeEmbedder(Embedder):
     @classmethod
     def from_state(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         """The fitted embedder of a state."""
-        kept = settings_as(_Kept, settings)
-        made = cls(kept.root, kept.edge_length, check_curvature(kept.curvature))
-        made.names = arrays["names"]
-        if made.names.dtype.kind != "U" or made.names.ndim != 1:
+        content = settings_as(_Kept, settings)
+        embedder = cls(content.root, content.edge_length, check_curvature(content.curvature))
+        embedder.names = arrays["names"]
+        if embedder.names.dtype.kind != "U" or embedder.names.ndim != 1:
             raise InvalidInput("its array 'names' must be a list of names")
-        made.points = numbers(arrays, "points", len(made.names), 2)
-        as_ball_points(made.points, made.curvature)
-        return made
+        embedder.points = numbers(arrays, "points", len(embedder.names), 2)
+        as_ball_points(embedder.points, embedder.curvature)
+        return embedder
 
 
 class _Kept(msgspec.Struct):
@@ -224,8 +222,7 @@ def _placed(tree: Rooted, length: float, spread: str) -> np.ndarray:
 
 
 def _shares(tree: Rooted, spread: str) -> tuple[np.ndarray, np.ndarray]:
-    """How much of the circle each node (n,) asks for around its parent, and the parent around it;
-    around the root, none."""
+    """Shares of the circle for nodes (n,) around their parents, and parents around them."""
     is_root = tree.parent < 0
     if spread == "even":
         return np.ones(len(is_root)), np.where(is_root, 0.0, 1.0)

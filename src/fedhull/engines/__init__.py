@@ -1,1 +1,1 @@
-"""What moves messages. Every engine drives the same state machines through one small interface."""
+"""Transports. Every engine drives the same state machines through one small interface."""

@@ -1,35 +1,34 @@
-"""What an engine is: how a study is provisioned for it, served and joined, and what it cannot do.
+"""The engine interface: provision a study, serve it, join it.
 
-An engine is found by its name, in the registry `ENGINES`. Its module is light: whatever the engine
-needs that may not be installed is imported when it is used.
+An engine is found by name in the registry `ENGINES`. Its module is light: anything that may not be
+installed is imported when it is used.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from fedhull.engines.certificates import VALID_DAYS
 from fedhull.engines.connection import Contact
-from fedhull.engines.turn import Turn, next_step, open_run, turn_in
+from fedhull.engines.following import Say, Turn, next_step, open_turn
 from fedhull.errors import InvalidInput, MissingExtra
 from fedhull.kits.consent import forget_holdings, withdraw
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import Kits
 from fedhull.registry import Registry
-from fedhull.study.coordinator import PUBLICATION
+from fedhull.rounds.run import PUBLICATION
 
-Say = Callable[[str], None]
+__all__ = ["DEFAULT_ENGINE", "ENGINES", "Options", "Runner", "Say", "runner_for"]
+
 DEFAULT_ENGINE = "nvflare"
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a participant may choose, whatever the engine: how long to wait for the others, and how
-    long each step may take, in seconds; for files, where messages lie, whether to go on without
-    those who have not replied, and whether to begin again; for Flower, whether the server listens
-    on all networks of its machine."""
+    """A participant's choices: seconds to `wait` for the others, seconds for each step; over files,
+    the folder of messages, whether to `go_on` without missing replies or to begin `again`; on
+    Flower, whether the server listens on all interfaces."""
 
     wait: float = 3600.0
     timeout: float = 600.0
@@ -40,50 +39,47 @@ class Options:
 
 
 class Runner(ABC):
-    """One engine. `module` is what must be importable, `extra` the extra of fedhull that has it."""
+    """One engine. It needs the importable `module`, which fedhull's `extra` installs."""
 
     name: str
     module: str | None = None
     extra: str | None = None
-    # whether `provision` makes a certificate authority, whose key nobody needs afterwards
+    # `provision` makes a certificate authority, whose key nobody needs afterwards
     has_authority = True
-    # whether a consent that was not used yet stays for the next call
+    # an unused consent stays for the next call
     keeps_consent = False
 
     def require(self) -> None:
-        """MissingExtra unless all that the engine needs is installed."""
+        """MissingExtra unless the engine's module is installed."""
         if self.module is not None and find_spec(self.module) is None:
             raise MissingExtra(
                 f"studies on this engine need an extra: pip install 'fedhull[{self.extra}]'"
             )
 
     def inspect(self, kit: Kit) -> None:
-        """InvalidInput if the engine's own part of the kit is not what `provision` made, before
-        anybody is asked anything."""
+        """InvalidInput if the engine's part of the kit is not what `provision` made."""
         return
 
     def certificates(self, kit: Kit) -> list[str]:
-        """The certificates in a kit, as file names."""
+        """File names of the certificates in a kit."""
         return []
 
     def turn(self, kit: Kit, options: Options) -> Turn | None:
-        """Where the study stands, and who has not answered; None if no session has begun, or the
-        last one has ended."""
-        run = open_run(kit)
-        return None if run is None else turn_in(kit, run)
+        """The current step and the missing sites; None if no session is open."""
+        return open_turn(kit)
 
     def next_step(self, kit: Kit, turn: Turn | None, options: Options) -> str:
-        """Who has to act next, and with which command."""
+        """The next person to act, and the command."""
         return next_step(kit, turn, has_publisher=type(self).publish is not Runner.publish)
 
     def ping(self, kit: Kit, options: Options) -> Contact:
-        """Reach the server as a site would, and leave again; ServerUnreachable if that fails.
-        Nothing of the site's data is touched."""
+        """Reach the server as a site would, and leave again; ServerUnreachable if that fails. The
+        site's data stay untouched."""
         raise InvalidInput(f"the engine {self.name!r} has no check of the connection")
 
     @abstractmethod
     def provision(self, kits: Kits, host: str, port: int, days: int = VALID_DAYS) -> None:
-        """Add to the kits whatever the engine needs; its certificates are valid for `days`."""
+        """Add the engine's own files to the kits; its certificates are valid for `days`."""
 
     @abstractmethod
     def serve(self, kit: Kit, options: Options, say: Say) -> Path:
@@ -94,8 +90,8 @@ class Runner(ABC):
         """Take part in the study of a site's kit; the folder with its results."""
 
     def fetch(self, kit: Kit, options: Options, say: Say) -> bytes | None:
-        """What the coordinator has published, for a site that missed the end of its session; None
-        if that is nothing yet."""
+        """Get the publication, for a site that missed the end of its session; None if there is none
+        yet."""
         raise InvalidInput(
             f"the engine {self.name!r} cannot fetch a result: ask the coordinator for the file "
             f"publication.bin in its results, the same for all sites, and name it with "
@@ -103,8 +99,7 @@ class Runner(ABC):
         )
 
     def publish(self, kit: Kit, results: Path, options: Options, say: Say) -> list[str]:
-        """Hand what a run of the coordinator's has published to every site that comes for it; the
-        sites that have been given it."""
+        """Hand out the publication of a run to every site that asks; the sites that got it."""
         raise InvalidInput(
             f"the engine {self.name!r} cannot hand out a result: send {results / PUBLICATION}, the "
             f"same for all sites, to whoever needs it; 'fedhull client KIT --fetch --publication "
@@ -112,28 +107,25 @@ class Runner(ABC):
         )
 
     def check_invited(self, kit: Kit, options: Options) -> None:
-        """StillWaiting if a site need not be asked yet, since there is nothing to answer."""
+        """StillWaiting if there is nothing yet that a site could agree to."""
         return
 
     def session_open(self, kit: Kit) -> bool:
-        """Whether a session has begun that the next call goes on with, so that nothing has to be
-        asked."""
+        """True if the next call goes on with an open session, and nothing need be asked."""
         return False
 
     def start_again(self, kit: Kit) -> None:
-        """Put an earlier session of a site aside, where an engine keeps one."""
+        """Put a site's earlier session aside, where an engine keeps one."""
         return
 
     def after_join(self, kit: Kit) -> None:
-        """Clean up when `join` has ended, well or not: withdraw a consent that was not used, and
-        leave nothing of the site's cells in the kit."""
+        """Clean up after `join`: no unused consent and none of the site's cells stay in the kit."""
         withdraw(kit)
         forget_holdings(kit)
 
 
 def runner_for(kit: Kit, engine: str | None = None) -> Runner:
-    """The engine that a kit was made for. `engine` may name it where the kit does not; InvalidInput
-    if it contradicts the kit."""
+    """The engine that a kit was made for, or `engine` where the kit names none."""
     known = kit.engine
     if engine is not None and known not in (None, ENGINES.check(engine)):
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""Certificates in kits: whose they are, and how long they are valid."""
+"""Certificates in kits: their owners and last days."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,24 +11,23 @@ from fedhull.disk import read_bytes
 from fedhull.errors import InvalidInput
 
 VALID_DAYS = 360
-# So many days before its end somebody should ask for new kits.
-WARN_DAYS = 30
+WARN_DAYS = 30  # in time to ask for new kits
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a certificate says: its owner, and until when it is valid."""
+    """A certificate's file, owner and last day."""
 
     name: str
     owner: str
     valid_until: datetime
 
     def days_left(self, now: datetime | None = None) -> int:
-        """Whole days until it ends; negative if it has."""
+        """Whole days left; negative if it has expired."""
         return (self.valid_until - (now or datetime.now(UTC))) // timedelta(days=1)
 
     def describe(self) -> str:
-        """In plain words."""
+        """The certificate in plain words."""
         left = self.days_left()
         when = f"{self.valid_until:%Y-%m-%d}"
         return f"{self.name} ({self.owner}): " + (
@@ -36,7 +35,7 @@ class Certificate:
         )
 
     def warning(self) -> str | None:
-        """What to do about it, if there is something to do."""
+        """Advice for a certificate that expires soon."""
         left = self.days_left()
         if left >= WARN_DAYS:
             return None
@@ -44,7 +43,7 @@ class Certificate:
         return f"the certificate {self.name} {when}; ask whoever made the kits for new ones"
 
     def to_json(self) -> dict[str, str | int]:
-        """For scripts."""
+        """Encode for scripts."""
         return {
             "name": self.name,
             "owner": self.owner,
@@ -54,21 +53,20 @@ class Certificate:
 
 
 def read_certificate(folder: Path, name: str) -> Certificate:
-    """A certificate in a kit."""
+    """Read a certificate in a kit."""
+    pem = read_bytes(folder / name)
     try:
-        found = x509.load_pem_x509_certificate(read_bytes(folder / name))
-    except ValueError as problem:
-        if isinstance(problem, InvalidInput):
-            raise
+        return _described(x509.load_pem_x509_certificate(pem), name)
+    except ValueError:
         raise InvalidInput(f"{folder / name} is not a certificate; ask for the kit again") from None
-    return _described(found, name)
 
 
 def shown_certificate(der: bytes) -> Certificate:
-    """The certificate that a server has shown."""
+    """The certificate presented by a server."""
     return _described(x509.load_der_x509_certificate(der), "of the server")
 
 
-def _described(found: x509.Certificate, name: str) -> Certificate:
-    owners = found.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    return Certificate(name, str(owners[0].value) if owners else "", found.not_valid_after_utc)
+def _described(certificate: x509.Certificate, name: str) -> Certificate:
+    owners = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    owner = str(owners[0].value) if owners else ""
+    return Certificate(name, owner, certificate.not_valid_after_utc)

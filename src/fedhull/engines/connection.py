@@ -1,4 +1,4 @@
-"""Whether a server can be reached: its name, its port, its certificates, one after the other."""
+"""A check of the connection to a server: name, port, certificates, in this order."""
 
 import socket
 import ssl
@@ -11,7 +11,7 @@ from fedhull.engines.certificates import Certificate, shown_certificate
 from fedhull.errors import ServerUnreachable
 
 _SECONDS = 10.0
-# With TLS 1.3 a refusal of our certificate arrives with the first read, at once.
+# With TLS 1.3, the server's refusal of our certificate arrives with the first read.
 _REFUSAL_SECONDS = 1.0
 _KITS = "ask the coordinator for the kit of this study"
 
@@ -20,8 +20,8 @@ T = TypeVar("T")
 
 @dataclass
 class Contact:
-    """What has worked, in plain words with the seconds that it took, and the certificates that were
-    used; `lead` says what that comes to."""
+    """The checks that passed, with their seconds, and the certificates used; `lead` sums them
+    up."""
 
     where: str
     lead: str
@@ -29,14 +29,14 @@ class Contact:
     certificates: list[Certificate] = field(default_factory=list)
 
     def timed(self, work: Callable[[], T], words: Callable[[T], str]) -> T:
-        """Do something, and note that it has worked."""
+        """Do a check, and note that it passed."""
         start = perf_counter()
         done = work()
         self.worked.append((words(done), perf_counter() - start))
         return done
 
     def to_json(self) -> dict[str, Any]:
-        """For scripts."""
+        """Encode for scripts."""
         return {
             "where": self.where,
             "lead": self.lead,
@@ -55,8 +55,8 @@ def reach(
 ) -> Contact:
     """Connect to a server and leave again; ServerUnreachable says what failed and what to do.
 
-    `own` are the certificates of the kit that `context` uses, and `owner` is whose the server's
-    must be, where TLS itself does not look at that. With `mutual`, the server must accept ours.
+    `own` are the kit's certificates, used by `context`. The server's must be `owner`'s, where TLS
+    itself does not check that. With `mutual`, the server must accept ours.
     """
     contact = Contact(f"{host}:{port}", f"Reached {host}:{port}")
     contact.timed(
@@ -69,7 +69,7 @@ def reach(
                 raise ServerUnreachable(f"certificate: {each.warning()}")
         with contact.timed(
             lambda: _secured(plain, host, port, context),
-            lambda made: f"{made.version()}: the server's certificate is from this kit's authority",
+            lambda tls: f"{tls.version()}: the server's certificate is from this kit's authority",
         ) as secure:
             shown = shown_certificate(secure.getpeercert(binary_form=True) or b"")
             if owner is not None and shown.owner != owner:
@@ -88,8 +88,8 @@ def reach(
 
 def _resolved(host: str, port: int) -> str:
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        return ", ".join(sorted({str(entry[4][0]) for entry in found}))
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return ", ".join(sorted({str(entry[4][0]) for entry in addresses}))
     except OSError as problem:
         raise ServerUnreachable(
             f"name resolution: no address for {host} ({problem.strerror}); is the name right, and "
@@ -107,8 +107,8 @@ def _connected(host: str, port: int) -> socket.socket:
         )
     except ConnectionRefusedError:
         reason = (
-            "nobody listens there; ask the coordinator whether the server is running, and whether "
-            "its firewall lets this port through"
+            "nobody listens there; ask the coordinator if the server is running and its firewall "
+            "lets this port through"
         )
     except OSError as problem:
         reason = f"{problem.strerror}; ask your network team"
@@ -124,17 +124,13 @@ def _secured(plain: socket.socket, host: str, port: int, context: ssl.SSLContext
             f"authority ({problem.verify_message}): another study's server, or a proxy that opens "
             f"TLS; {_KITS}, or your network team to let this connection through unopened"
         ) from None
-    except ssl.SSLError as problem:
-        if "ALERT" in str(problem.reason):
-            raise _refused(host, port) from None
-        reason = str(problem.reason or problem).replace("_", " ").lower()
     except OSError as problem:
-        reason = problem.strerror or "no answer"
-    raise ServerUnreachable(
-        f"TLS: what answers at {host}:{port} is not the study's server, or something in between "
-        f"has cut the connection off ({reason}); ask the coordinator for host and port, and your "
-        f"network team about a proxy"
-    )
+        raise ServerUnreachable(
+            _refusal(problem, host, port)
+            or f"TLS: what answers at {host}:{port} is not the study's server, or something in "
+            f"between has cut the connection off ({_reason(problem)}); ask the coordinator for "
+            f"host and port, and your network team about a proxy"
+        ) from None
 
 
 def _accepted(secure: ssl.SSLSocket, host: str, port: int) -> None:
@@ -142,23 +138,29 @@ def _accepted(secure: ssl.SSLSocket, host: str, port: int) -> None:
     try:
         if secure.recv(1):
             return
-        reason = "it was closed"
+        problem: OSError = OSError(0, "it was closed")
     except TimeoutError:
         return  # nothing to read and no refusal
-    except ssl.SSLError as problem:
-        if "ALERT" in str(problem.reason):
-            raise _refused(host, port) from None
-        reason = str(problem.reason or problem).replace("_", " ").lower()
-    except OSError as problem:
-        reason = problem.strerror or "no answer"
+    except OSError as failure:
+        problem = failure
     raise ServerUnreachable(
-        f"TLS: the connection to {host}:{port} was cut off after the handshake ({reason}); try "
-        f"again, then ask the coordinator"
+        _refusal(problem, host, port)
+        or f"TLS: the connection to {host}:{port} was cut off after the handshake "
+        f"({_reason(problem)}); try again, then ask the coordinator"
     )
 
 
-def _refused(host: str, port: int) -> ServerUnreachable:
-    return ServerUnreachable(
+def _reason(problem: OSError) -> str:
+    if isinstance(problem, ssl.SSLError):
+        return str(problem.reason or problem).replace("_", " ").lower()
+    return problem.strerror or "no answer"
+
+
+def _refusal(problem: OSError, host: str, port: int) -> str | None:
+    """The sentence about a server that refuses our certificate, if that is the problem."""
+    if not (isinstance(problem, ssl.SSLError) and "ALERT" in str(problem.reason)):
+        return None
+    return (
         f"certificate: the server at {host}:{port} does not accept this kit's, as it is from "
-        f"another authority or has ended; {_KITS}"
+        f"another authority or has expired; {_KITS}"
     )

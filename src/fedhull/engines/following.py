@@ -1,27 +1,40 @@
-"""What `fedhull server` and `fedhull client` say while another process does the work."""
+"""The state of a session, by the files of its run, for `fedhull status` and for commands that wait
+while another process does the work."""
 
 import json
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+import msgspec
+
 from fedhull.disk import read_bytes
-from fedhull.errors import InvalidInput, ServerUnreachable
+from fedhull.errors import EngineFailure, InvalidInput, ServerUnreachable
 from fedhull.kits.audit import read_audit
 from fedhull.kits.consent import RECEIPT
 from fedhull.kits.kit import AUDIT, RESULTS, Kit
-from fedhull.kits.results import STATUS, write_end
+from fedhull.kits.results import STATUS, read_status, write_end
 from fedhull.progress import Progress, Report
 
+Say = Callable[[str], None]
 PROGRESS = "progress.jsonl"
 POLL_SECONDS, GONE_SECONDS = 0.5, 15.0
 _CONNECT_SECONDS = 5.0
 
 
+@dataclass(frozen=True)
+class Turn:
+    """A step in plain words, and those who have not answered, as far as that is known."""
+
+    step: str
+    missing: list[str] = field(default_factory=list)
+
+
 def new_lines(log: Path, known: int) -> list[dict[str, Any]]:
-    """The entries of a log of JSON lines after the first `known`; half a line is none."""
+    """Read a log of JSON lines after the first `known`; half a line does not count."""
     lines = read_bytes(log).split(b"\n")[:-1] if log.exists() else []
     try:
         return [dict(json.loads(line)) for line in lines[known:]]
@@ -29,8 +42,8 @@ def new_lines(log: Path, known: int) -> list[dict[str, Any]]:
         raise InvalidInput(f"{log} is damaged; the study itself goes on") from None
 
 
-def say_steps(log: Path, known: int, say: Callable[[str], None]) -> int:
-    """Say which steps the server has completed since; how many there have been."""
+def say_steps(log: Path, known: int, say: Say) -> int:
+    """Report the steps completed after the first `known`; the number of all."""
     entries = new_lines(log, known)
     for entry in entries:
         say(describe(entry))
@@ -38,7 +51,7 @@ def say_steps(log: Path, known: int, say: Callable[[str], None]) -> int:
 
 
 def note_steps(log: Path) -> Report:
-    """What the process that does the work notes of each step, for `say_steps`."""
+    """Log each step for `say_steps`."""
 
     def note(progress: Progress) -> None:
         with log.open("a") as file:
@@ -57,8 +70,8 @@ def describe(progress: dict[str, Any]) -> str:
     )
 
 
-def say_sent(audit: Path, known: int, say: Callable[[str], None]) -> int:
-    """Say what has been sent since; how many entries have been seen."""
+def say_sent(audit: Path, known: int, say: Say) -> int:
+    """Report the messages sent after the first `known` entries; the number of all."""
     entries = read_audit(audit)[known:]
     for entry in entries:
         if entry.direction == "sent":
@@ -67,7 +80,7 @@ def say_sent(audit: Path, known: int, say: Callable[[str], None]) -> int:
 
 
 def answers(host: str, port: int) -> bool:
-    """Whether somebody listens there."""
+    """True if somebody listens there."""
     try:
         socket.create_connection((host, port), _CONNECT_SECONDS).close()
     except OSError:
@@ -75,13 +88,22 @@ def answers(host: str, port: int) -> bool:
     return True
 
 
-def wait_for_server(host: str, port: int, wait: float, say: Callable[[str], None]) -> None:
-    """Until somebody listens there, `wait` seconds at most."""
-    deadline, said = monotonic() + wait, False
+def refuse_taken(host: str, port: int) -> None:
+    """Refuse to start a server at a port that is taken."""
+    if answers(host, port):
+        raise EngineFailure(
+            f"port {port} is taken on this machine; is another server running? "
+            f"(provision again with another --port)"
+        )
+
+
+def wait_for_server(host: str, port: int, wait: float, say: Say) -> None:
+    """Wait until somebody listens there, for `wait` seconds at most."""
+    deadline, announced = monotonic() + wait, False
     while not answers(host, port):
-        if not said:
+        if not announced:
             say(f"Waiting for the server at {host}:{port}")
-            said = True
+            announced = True
         if monotonic() > deadline:
             raise ServerUnreachable(
                 f"the server at {host}:{port} has not answered for {wait:g} seconds; ask the "
@@ -90,26 +112,26 @@ def wait_for_server(host: str, port: int, wait: float, say: Callable[[str], None
         sleep(POLL_SECONDS)
 
 
-def runs_of(kit: Kit) -> set[Path]:
-    """The folders of all runs that have left something in a kit."""
-    return set((kit.folder / RESULTS).glob("*"))
+def runs_of(kit: Kit) -> list[Path]:
+    """Folders of all runs, the oldest first."""
+    runs = [run for run in (kit.folder / RESULTS).glob("*") if run.is_dir()]
+    return sorted(runs, key=lambda run: run.stat().st_mtime_ns)
 
 
 def follow_site(
     kit: Kit,
-    before: set[Path],
+    before: list[Path],
     host: str,
     port: int,
     check: Callable[[Path | None], None],
-    say: Callable[[str], None],
+    say: Say,
 ) -> Path:
-    """Say what the engine's process at a site sends, until it has had its last word or the server
-    is gone; the folder of the run, which is none of those from `before`. `check` raises if there is
-    something wrong with the process."""
+    """Report what the engine's process sends at a site, until its run, none of those from `before`,
+    has ended or the server is gone; the run's folder. `check` raises if the process has failed."""
     results: Path | None = None
     known, last_seen = 0, monotonic()
     while True:
-        results = results or next(iter(runs_of(kit) - before), None)
+        results = results or next((run for run in runs_of(kit) if run not in before), None)
         if results is not None:
             known = say_sent(results / AUDIT, known, say)
             if (results / STATUS).exists():
@@ -123,21 +145,73 @@ def follow_site(
 
 
 def _server_gone(kit: Kit, results: Path | None, host: str, port: int) -> Path:
+    gone = f"the server at {host}:{port} is gone and"
     if results is None:
         sentence = (
-            f"the server at {host}:{port} is gone and never asked this site for anything: the "
-            f"study took place without it, or with another process that has the kit of {kit.name}"
+            f"{gone} never asked this site for anything: the study took place without it, or with "
+            f"another process that has the kit of {kit.name}"
         )
     else:
         sentence = (
-            f"the server at {host}:{port} is gone and the study did not finish, or went on with "
-            f"another process that has the kit of {kit.name}. "
+            f"{gone} the study did not finish, or went on with another process that has the kit of "
+            f"{kit.name}. "
         ) + (
             "This site has uploaded: if there is a result, 'fedhull client KIT --fetch' brings it"
             if (results / RECEIPT).exists()
-            else "Nothing of this session is left on this machine but its log. A new attempt is a "
-            "new session"
+            else "Only the log of this session is left on this machine. A new attempt is a new "
+            "session"
         )
     results = results or kit.results("no-session")
     write_end(results, ServerUnreachable.__name__, sentence)
     return results
+
+
+def open_turn(kit: Kit) -> Turn | None:
+    """The last step of the newest open run, by its own files; None if there is none."""
+    still_open = [run for run in runs_of(kit) if not (run / STATUS).exists()]
+    messages = read_audit(still_open[-1] / AUDIT) if still_open else []
+    if not messages:
+        return None
+    last = messages[-1]
+    if kit.name is not None:
+        return Turn(f"{last.step}: {'answered' if last.direction == 'sent' else 'asked'}")
+    done = _last_step(still_open[-1] / PROGRESS)
+    lost = [] if done is None else sorted(done.failures)
+    # replies are logged together, when a step is complete
+    if last.direction == "sent":
+        return Turn(f"{last.step}: the sites are asked", lost)
+    words = f"{last.step}: the replies are there" if done is None else describe(vars(done))
+    return Turn(words, lost)
+
+
+def next_step(kit: Kit, turn: Turn | None, has_publisher: bool) -> str:
+    """The next person to act and the command, where a session is one process at each participant;
+    with `has_publisher`, its server can hand out results later."""
+    start = f"'fedhull server {kit.folder}'"
+    if kit.name is not None:
+        start = f"'fedhull client {kit.folder} --data FILE'"
+    if kit.busy:
+        if kit.name is None and turn is not None and turn.missing:
+            return f"{', '.join(turn.missing)}: 'fedhull client KIT --data FILE'"
+        return "nobody: the process here goes on by itself"
+    runs = runs_of(kit)
+    if not runs:
+        return f"you: {start}"
+    if (runs[-1] / STATUS).is_file() and read_status(runs[-1])[0] is None:
+        return "nobody: the study is complete"
+    if (runs[-1] / RECEIPT).is_file():
+        how = "--fetch" if has_publisher else "--fetch --publication FILE"
+        source = "'fedhull server KIT --publish'" if has_publisher else "its file publication.bin"
+        return (
+            f"the coordinator: if there is a result, {source}; then you: 'fedhull client "
+            f"{kit.folder} {how}'"
+        )
+    return f"everybody: the last session came to no result, and a new one begins with {start}"
+
+
+def _last_step(log: Path) -> Progress | None:
+    steps = new_lines(log, 0)
+    try:
+        return msgspec.convert(steps[-1], Progress) if steps else None
+    except msgspec.ValidationError:
+        raise InvalidInput(f"{log} is damaged; the study itself goes on") from None

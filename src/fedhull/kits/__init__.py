@@ -1,1 +1,1 @@
-"""A participant's folder and what happens in it: kits, consent, audit log, journal, results."""
+"""A participant's folder: kit, consent, audit log, journal, results."""

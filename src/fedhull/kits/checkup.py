@@ -1,4 +1,4 @@
-"""Everything that can be refused, tried at one place before anything is sent anywhere."""
+"""All of a study's checks, without sending anything."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,20 +17,20 @@ from fedhull.study.task import Holdings, Source, Task
 
 @dataclass(frozen=True)
 class Checkup:
-    """A study that can succeed, and what a site with these data would be told; `careful` is what is
-    allowed but should be known. A draft, in which keys are still `open`, has no hash yet."""
+    """A study whose settings work, what would leave a site, and what it should be `careful` about.
+    The study of a draft is `open`: without keys, it has no hash yet."""
 
     study: AnyStudy
     open: bool
     holdings: Holdings | None
-    told: list[str]
+    leaves: list[str]
     careful: list[str]
 
 
 def check_up(study: Path, attached: bytes | None, source: Source | None) -> Checkup:
-    """Read a study, or its draft, and the data of a site as a session would, and send nothing;
-    InvalidInput where a session would refuse. `attached` is the content of the file that the study
-    names; it is found in a kit."""
+    """Check a study or its draft, and a site's data, as a session would; InvalidInput where it
+    would refuse. `attached` is the content of the file that the study names; in a kit it is
+    found."""
     agreed, is_draft, attached = read_study(study, attached)
     careful = _unsaid(agreed)
     if source is None:
@@ -46,8 +46,8 @@ def check_up(study: Path, attached: bytes | None, source: Source | None) -> Chec
 
 
 def read_study(path: Path, attached: bytes | None) -> tuple[AnyStudy, bool, bytes | None]:
-    """The study of a file, whether that is a draft, and the content of the file that it names, from
-    the kit if it is in one."""
+    """Read a study: (study, True for a draft, content of the file that it names, from the kit if it
+    is in one)."""
     if path.is_dir():
         path = path / STUDY
     text = read_text(path)
@@ -60,36 +60,27 @@ def read_study(path: Path, attached: bytes | None) -> tuple[AnyStudy, bool, byte
             attached = read_bytes(beside)
         return study, False, attached
     names_file = "encoder" in content or "embedding" in content
-    # the draft of a study whose file is not there yet can be checked for all the rest
-    known = attached if attached is not None or not names_file else b""
-    return complete(text, known)[0], True, attached
+    # a draft can be checked before the file that it names is there
+    draft_file = attached if attached is not None or not names_file else b""
+    return complete(text, draft_file)[0], True, attached
 
 
 def task_with(study: AnyStudy, attached: bytes | None) -> Task:
-    """The task of a study, given the content of the file that it names."""
+    """The task of a study, given the file that it names."""
     if study.attached is not None and attached is None:
         raise InvalidInput(f"this study needs {study.attachment.words}")
     return task_of(study, attached)
 
 
 def _unsaid(study: AnyStudy) -> list[str]:
-    """What people who are asked to agree will miss."""
-    unsaid = [key for key in ABOUT if not getattr(study, key)]
-    if not unsaid:
-        return []
-    return [f"The study does not say its {', '.join(unsaid)}: people who agree to it want to know."]
+    """Warn about missing explanations, which people will want before they agree."""
+    unsaid = ", ".join(key for key in ABOUT if not getattr(study, key))
+    return [f"The study does not say its {unsaid}: people will want to know."] if unsaid else []
 
 
 def _uploaded_before(task: Task, holdings: Any) -> list[str]:
-    upload = ledger.Upload(
-        session="",
-        time="",
-        study=task.study.name,
-        study_hash="",
-        kit="",
-        product=task.product,
-        file="",
-        cells=fingerprint(holdings),
-    )
-    before = ledger.earlier(upload)
+    unknown: dict[str, Any] = dict.fromkeys(("session", "time", "study", "study_hash"), "")
+    unknown |= {"kit": "", "file": ""}
+    cells = fingerprint(holdings)
+    before = ledger.earlier(ledger.Upload(product=task.product, cells=cells, **unknown))
     return [f"A session would refuse: {ledger.refusal(before[-1])}."] if before else []

@@ -1,9 +1,8 @@
-"""Consent: what somebody at a site has agreed to send, for one session and no more.
+"""Consent: one person's agreement to send, for one session.
 
-What would leave is worked out once, when the person is asked. It waits in the kit for the session,
-bound to the consent by its hash, together with a hash of the data file: the session sends what was
-shown, or nothing. A consent to a second session over the same data names the sessions before it,
-and covers one more.
+What would leave is worked out when the person is asked, and waits in the kit for the session. The
+consent binds it, and the data file, by their hashes. Consent to a second session over the same data
+names the sessions before it, and covers one more.
 """
 
 import getpass
@@ -16,9 +15,10 @@ from pathlib import Path
 
 import msgspec
 
-from fedhull.disk import read_bytes, write_bytes
+from fedhull.disk import read_bytes, write_bytes, write_json
 from fedhull.errors import InvalidInput, NoConsent
 from fedhull.kits import ledger
+from fedhull.kits.files import decoded
 from fedhull.kits.fingerprint import fingerprint
 from fedhull.kits.kit import RESULTS, Kit
 from fedhull.study.task import Holdings, Source
@@ -28,11 +28,10 @@ CONSENT, HOLDINGS, RECEIPT = "consent.json", "holdings.bin", "receipt.bin"
 
 
 class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """To which study, over which file, when, and who has agreed: `by` is the name that was typed,
-    `user` and `host` the account and the machine it was typed on. `holdings` is the SHA-256 of what
-    would leave and of the cells behind it, `file` that of the data file, `cells` what the data are
-    recognised by. `session` is the consent's number, and that of the session it serves; `after` are
-    those of the sessions that the person knew of when agreeing to one more."""
+    """Consent to a study over a file: `by` is the name that was typed, `user` and `host` the
+    account and machine. `holdings` is the SHA-256 of what would leave and the cells behind it,
+    `file` the data file's, `cells` the data's fingerprint. `session` numbers the consent and its
+    session; `after` are the sessions that the person knew of."""
 
     study: str
     data: str
@@ -52,7 +51,7 @@ class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     @property
     def signature(self) -> str:
-        """Who agreed, where and when, in words."""
+        """The person, place and time, in words."""
         where = f" (account {self.user} on {self.host})" if self.user else ""
         return f"{self.by}{where}, {readable_time(self.given_at)}" if self.by else ""
 
@@ -61,8 +60,8 @@ class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         """The data that the consent is about."""
         return Source(self.data, self.label, self.layer, self.donor, self.names)
 
-    def upload(self, kit: Kit, sums: int = 1) -> ledger.Upload:
-        """How an upload under this consent, to so many sums by now, stands in the ledger."""
+    def upload(self, kit: Kit, rounds: int = 1) -> ledger.Upload:
+        """The ledger's entry for an upload under this consent."""
         return ledger.Upload(
             session=self.session,
             time=self.given_at,
@@ -72,13 +71,13 @@ class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             product=kit.task.product,
             file=self.file,
             cells=self.cells,
-            sums=sums,
+            rounds=rounds,
         )
 
 
 def earlier_uploads(kit: Kit, source: Source, holdings: Holdings) -> list[ledger.Upload]:
-    """The sessions in which these data were uploaded before, as the person is to be told."""
-    return ledger.earlier(_made(kit, source, holdings, given_at="").upload(kit))
+    """The earlier sessions with these data, of which the person must be told."""
+    return ledger.earlier(_new_consent(kit, source, holdings, given_at="").upload(kit))
 
 
 def give(
@@ -89,36 +88,33 @@ def give(
     after: Sequence[ledger.Upload] = (),
     by: str = "",
 ) -> Consent:
-    """Put the consent, and what it covers, where the session will look for them; `after` are the
-    earlier uploads of these data that the person was told of, `by` is the person's name."""
+    """Write a consent and its holdings for the session to find. `after` are the earlier uploads
+    that the person was told of, `by` is the person's name."""
     kit.check_valid()
     forget_sessions(kit)
-    made = _made(kit, source, holdings, given_at)
     consent = msgspec.structs.replace(
-        made,
+        _new_consent(kit, source, holdings, given_at),
         after=[upload.session for upload in after],
         by=by or account(),
         user=account(),
         host=platform.node(),
     )
     write_bytes(kit.folder / HOLDINGS, holdings.to_bytes(), mode=0o600)
-    content = msgspec.json.format(msgspec.json.encode(consent), indent=1)
-    write_bytes(kit.folder / CONSENT, content, mode=0o600)
+    write_json(kit.folder / CONSENT, msgspec.to_builtins(consent), mode=0o600)
     return consent
 
 
 def waits(kit: Kit, source: Source | None) -> bool:
-    """Whether somebody has agreed to a session that has not begun yet; if data are named, over
-    these data."""
+    """True if an unused consent is there; with a source, over those data."""
     try:
-        given = read(kit.folder / CONSENT)
+        unused = read(kit.folder / CONSENT)
     except InvalidInput:  # none, or a damaged one, which a new one replaces
         return False
-    return source is None or given.source == _resolved(source)
+    return source is None or unused.source == _resolved(source)
 
 
 def account() -> str:
-    """The name of the account that this process runs under, if it has one."""
+    """Name of the account that this process runs under, if it has one."""
     try:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):  # in a container, numbers may have no names
@@ -126,13 +122,13 @@ def account() -> str:
 
 
 def use(kit: Kit, results: Path) -> Holdings:
-    """Take the consent, so that it serves no second session, and load what it covers."""
+    """Take the consent, so that it serves no second session, and load its holdings."""
     kit.check_valid()
-    taken = results / CONSENT
-    if not taken.exists():  # else this session, taken up again, has its consent already
+    own = results / CONSENT
+    if not own.exists():  # a resumed session already has its consent
         try:
             # a rename succeeds for one session only, however many start at once
-            (kit.folder / CONSENT).rename(taken)
+            (kit.folder / CONSENT).rename(own)
             (kit.folder / HOLDINGS).rename(results / HOLDINGS)
         except FileNotFoundError:
             raise NoConsent(
@@ -140,59 +136,55 @@ def use(kit: Kit, results: Path) -> Holdings:
                 "leave and asks"
             ) from None
     holdings = covered(kit, results)
-    consent = read(taken)
+    consent = read(own)
     if _file_hash(consent.data) != consent.file:
         raise NoConsent(
-            f"the data have changed since the consent was given: {consent.data} is now a different "
+            f"the data have changed since the consent was given: {consent.data} is now another "
             f"file; run 'fedhull client' again"
         )
     return holdings
 
 
 def covered(kit: Kit, results: Path) -> Holdings:
-    """What the consent that a session has taken covers."""
+    """Load the holdings of a consent that a session has taken."""
     consent = read(results / CONSENT)
     if consent.study != kit.study.hash.hex():
         raise NoConsent("the consent was given for another study file")
     prepared = read_bytes(results / HOLDINGS)
     if hashlib.sha256(prepared).hexdigest() != consent.holdings:
         raise NoConsent(
-            f"{results / HOLDINGS} is not what the consent was given for; run 'fedhull client' "
-            f"again"
+            f"{results / HOLDINGS} is not what the consent was given for; agree to it again"
         )
     return kit.task.holdings_from_bytes(prepared)
 
 
 def withdraw(kit: Kit) -> None:
-    """Take back a consent that has not been used."""
+    """Take back an unused consent."""
     (kit.folder / CONSENT).unlink(missing_ok=True)
     (kit.folder / HOLDINGS).unlink(missing_ok=True)
 
 
 def forget_holdings(kit: Kit) -> None:
-    """Delete what earlier sessions have left of the site's cells, except where a session has
-    uploaded and its result may still be fetched."""
-    for left in (kit.folder / RESULTS).glob(f"*/{HOLDINGS}"):
-        if not left.with_name(RECEIPT).exists():
-            left.unlink()
+    """Delete cells left by earlier sessions, unless a result may still be fetched with them."""
+    for path in (kit.folder / RESULTS).glob(f"*/{HOLDINGS}"):
+        if not path.with_name(RECEIPT).exists():
+            path.unlink()
 
 
 def forget_sessions(kit: Kit) -> None:
-    """Give up on the results of earlier sessions: delete all that waits for them."""
-    for left in (HOLDINGS, RECEIPT):
-        for path in (kit.folder / RESULTS).glob(f"*/{left}"):
+    """Give up on the results of earlier sessions."""
+    for name in (HOLDINGS, RECEIPT):
+        for path in (kit.folder / RESULTS).glob(f"*/{name}"):
             path.unlink()
 
 
 def read(path: Path) -> Consent:
-    """The consent in a file."""
-    try:
-        return msgspec.json.decode(read_bytes(path), type=Consent)
-    except (msgspec.MsgspecError, ValueError, RecursionError):  # ValueError: not UTF-8
-        raise InvalidInput(f"{path} is damaged; run 'fedhull client' again") from None
+    """Read a consent."""
+    complaint = f"{path} is damaged; run 'fedhull client' again"
+    return decoded(read_bytes(path), Consent, complaint)
 
 
-def _made(kit: Kit, source: Source, holdings: Holdings, given_at: str) -> Consent:
+def _new_consent(kit: Kit, source: Source, holdings: Holdings, given_at: str) -> Consent:
     return Consent(
         study=kit.study.hash.hex(),
         **vars(_resolved(source)),
@@ -205,7 +197,7 @@ def _made(kit: Kit, source: Source, holdings: Holdings, given_at: str) -> Consen
 
 
 def _resolved(source: Source) -> Source:
-    """The same data, wherever it is read from."""
+    """The same data, by absolute paths."""
     names = None if source.names is None else str(Path(source.names).resolve())
     return replace(source, data=str(Path(source.data).resolve()), names=names)
 

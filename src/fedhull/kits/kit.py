@@ -1,19 +1,18 @@
-"""A participant's folder: the study, the participant's key, and the results of each run.
+"""A participant's folder.
 
 KIT/
-  study.toml        the same for all participants
-  engine.txt        the name of the engine that the kit was made for
-  identity.pem      this participant's key, readable by its owner only; or identity.path, which
-                    says where its owner keeps it
-  mail.path         over files, where messages lie if that is not the folder mail in the kit
-  encoder.npz       in a study with an encoder, the encoder that all sites place their cells with
-  genes.txt         in an encoder study, the genes that sites may have
-  consent.json      what somebody at this site has agreed to send; good for one session
-  holdings.bin      what the site would take into that session, readable by its owner only
-  logs/             what the engine's own processes say
-  results/RUN/      audit.jsonl, status.json, result.json, report.html, and model.json or
-                    encoder.npz; while a session runs, its consent.json and holdings.bin, and from
-                    the upload until the result is there receipt.bin, readable by its owner only
+  study.toml        the study, the same for all participants
+  engine.txt        the engine's name
+  identity.pem      this participant's key, private; or identity.path, which says where it is kept
+  mail.path         over files, where messages lie if not in mail/
+  encoder.npz       the encoder, in a study that has one
+  genes.txt         the genes that sites may have, in a study that makes an encoder
+  consent.json      consent to one session
+  holdings.bin      what the site would take into that session, private
+  logs/             logs of the engine's own processes
+  results/RUN/      audit.jsonl, status.json, result.json, report.html, model.json or encoder.npz;
+                    during a session consent.json and holdings.bin, and between upload and result
+                    receipt.bin, private
 """
 
 from collections.abc import Iterator
@@ -26,6 +25,7 @@ from pathlib import Path
 from fedhull.disk import read_bytes, read_text, write_bytes
 from fedhull.errors import BadIdentity, InvalidInput
 from fedhull.kits.audit import read_audit
+from fedhull.kits.files import locked
 from fedhull.protocol.keys import Identity
 from fedhull.study.kinds import AnyStudy, study_from_toml, task_of
 from fedhull.study.task import Task
@@ -34,11 +34,15 @@ STUDY, RESULTS, LOGS, AUDIT = "study.toml", "results", "logs", "audit.jsonl"
 IDENTITY, IDENTITY_ELSEWHERE = "identity.pem", "identity.path"
 ENGINE, MAIL_ELSEWHERE = "engine.txt", "mail.path"
 _LOCK, _LOOK_SECONDS = ".lock", 0.2
+_CODE = {".py", ".pyc", ".pyd", ".pth", ".so", ".dylib", ".dll"}
+# Read from the working directory. Numba's may name a folder of compiled functions, whose loading
+# runs code.
+_SETTINGS_OF_LIBRARIES = {".numba_config.yaml", "matplotlibrc"}
 
 
 @dataclass(frozen=True)
 class Kit:
-    """An opened kit. `name` is the participant's name on the roster, None for the coordinator."""
+    """An opened kit; `name` is the participant's, None for the coordinator."""
 
     folder: Path
     study: AnyStudy
@@ -47,7 +51,7 @@ class Kit:
 
     @classmethod
     def open(cls, folder: str | Path, identity_file: Path | None = None) -> "Kit":
-        """The kit in a folder; whose it is follows from its key."""
+        """Open the kit in a folder; its key says whose it is."""
         folder = Path(folder).resolve()
         if not (folder / STUDY).is_file():
             raise InvalidInput(
@@ -70,27 +74,25 @@ class Kit:
                 f"use the key whose public line is in its [clients] table"
             )
         if identity_file is not None:
-            # noted, so that other processes of this session find the key where its owner keeps it
+            # noted for the other processes of this session
             write_bytes(folder / IDENTITY_ELSEWHERE, str(identity_file.resolve()).encode())
         return cls(folder, study, identity, roster.get(identity.public))
 
     @cached_property
     def task(self) -> Task:
-        """What the study asks of its participants, with the encoder in the kit if there is one."""
+        """The task of the study, with the attached file if there is one."""
         return read_task(self.folder, self.study)
 
     @property
     def engine(self) -> str | None:
-        """The name of the engine that the kit was made for, if it says so."""
+        """Name of the engine that the kit was made for, if it says so."""
         path = self.folder / ENGINE
         return read_text(path).strip() if path.is_file() else None
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Keep a second process from using this kit at the same time."""
-        from fedhull.kits.lock import locked  # not on Windows
-
-        # somebody who only looks (`busy`) has the lock for no longer than this
+        """Keep other processes from using this kit."""
+        # `busy` holds the lock for less than this
         with locked(self.folder / _LOCK, wait=_LOOK_SECONDS) as free:
             if not free:
                 raise InvalidInput(
@@ -99,34 +101,32 @@ class Kit:
             yield
 
     def check_valid(self) -> None:
-        """Raise InvalidInput if the study's last day is over."""
+        """Refuse a study whose last day is over."""
         self.study.check_valid(date.today())
 
     @property
     def busy(self) -> bool:
-        """Whether a process uses this kit."""
-        from fedhull.kits.lock import locked  # not on Windows
-
+        """True while a process uses this kit."""
         if not (self.folder / _LOCK).exists():
             return False
         with locked(self.folder / _LOCK) as free:
             return not free
 
     def results(self, run: str) -> Path:
-        """The folder for what comes of a run."""
+        """Make the folder of a run."""
         folder = self.folder / RESULTS / run
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     def log(self, name: str) -> Path:
-        """Where an engine's own processes log."""
+        """Log file of an engine's own processes."""
         folder = self.folder / LOGS
         folder.mkdir(mode=0o700, exist_ok=True)
         return folder / f"{name}.log"
 
     @property
     def has_uploaded(self) -> bool:
-        """Whether an audit log in this kit shows an upload of this study."""
+        """True if an audit log in this kit shows an upload of this study."""
         return any(
             entry.is_upload and entry.study == self.study.hash.hex()
             for log in (self.folder / RESULTS).glob(f"*/{AUDIT}")
@@ -135,12 +135,12 @@ class Kit:
 
 
 def read_task(folder: Path, study: AnyStudy) -> Task:
-    """The task of a study, with the file that its kit holds if it names one."""
+    """The task of a study, with its attached file if it names one."""
     return task_of(study, read_attached(folder, study))
 
 
 def read_attached(folder: Path, study: AnyStudy) -> bytes | None:
-    """The content of the file that a study names, if it names one."""
+    """Content of the file that a study names, if it names one."""
     if study.attached is None:
         return None
     path = folder / study.attachment.file
@@ -149,3 +149,23 @@ def read_attached(folder: Path, study: AnyStudy) -> bytes | None:
             f"{path} is missing: the study names it, and 'fedhull provision' puts it into every kit"
         )
     return read_bytes(path)
+
+
+def refuse_code(folder: Path) -> None:
+    """Refuse a kit that holds code, or settings that a library would read: kits come from somebody
+    else, and people start `fedhull` in them."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if (
+            path.suffix in _CODE
+            or path.name in _SETTINGS_OF_LIBRARIES
+            or (path / "__init__.py").exists()
+        ):
+            raise not_part_of_a_kit(path)
+
+
+def not_part_of_a_kit(path: Path) -> InvalidInput:
+    """The error about an unknown file."""
+    return InvalidInput(
+        f"{path} is not part of a kit: fedhull runs nothing from a kit and accepts no files in it "
+        f"that it does not know; move it away, and ask where it comes from"
+    )

@@ -18,7 +18,7 @@ SERVER, AUTHORITY = "server", "authority"
 
 @dataclass(frozen=True)
 class Kits:
-    """The study, complete with keys, and which sites have to put in their own key."""
+    """The study, complete with keys, and the sites that must add their own key."""
 
     folder: Path
     study: AnyStudy
@@ -29,14 +29,13 @@ class Kits:
 def make_kits(
     draft: str, folder: Path, engine: str | None = None, attached: bytes | None = None
 ) -> Kits:
-    """Write a kit for the coordinator and one for each site on the roster, all of which name the
-    `engine` that they are for; `attached` is the content of the file that the study names, if it
-    names one. Its hash is put into the study.
+    """Write a kit for the coordinator and for each site on the roster. `engine` is noted in all of
+    them; `attached` is the content of the file that the study names.
 
-    A site with a public key in the draft keeps its private key to itself. For a site whose key is
-    "" a key is made and put into its kit: easier, but whoever makes the kits has then seen it.
+    A site with a public key in the draft keeps its private key. For a site whose key is "", a key
+    is made and put into its kit: easier, but seen by whoever makes the kits.
     """
-    study, made = complete(draft, attached)
+    study, keys = complete(draft, attached)
     task = task_of(study, attached)
     if folder.exists() and any(folder.iterdir()):
         raise InvalidInput(f"{folder} is not empty; kits are made in a new folder")
@@ -45,7 +44,7 @@ def make_kits(
         kit.mkdir(parents=True)
         kit.chmod(0o700)
         write_bytes(kit / STUDY, study.to_toml().encode())
-        identity = made.get(name)
+        identity = keys.get(name)
         if identity is not None:
             write_bytes(kit / IDENTITY, identity.to_pem(), mode=0o600)
         if attached is not None:
@@ -53,35 +52,35 @@ def make_kits(
         if engine is not None:
             write_text(kit / ENGINE, f"{engine}\n")
         write_text(kit / "README.md", _readme(name, task, identity is not None))
-    return Kits(folder, study, task, sorted(set(study.clients) - set(made)))
+    return Kits(folder, study, task, sorted(set(study.clients) - set(keys)))
 
 
 def complete(draft: str, attached: bytes | None) -> tuple[AnyStudy, dict[str, Identity]]:
-    """The study of a draft, with keys where it has none and the hash of the file that it names; and
-    these keys, the coordinator's among them, by the names of their owners' kits."""
+    """Complete a draft with missing keys and the hash of the file that it names; the study, and the
+    new keys by kit, the coordinator's among them."""
     content = parse_toml(draft)
     roster = content.get("clients")
     if not isinstance(roster, dict):
         raise InvalidInput("the study must have a [clients] table with a line for each site")
     for reserved in {SERVER, AUTHORITY} & roster.keys():
-        raise InvalidInput(f"a site must not be called {reserved!r}: that folder is not a site's")
-    made = {name: Identity.generate() for name, public in roster.items() if public == ""}
+        raise InvalidInput(f"no site can be called {reserved!r}: that folder has another use")
+    keys = {name: Identity.generate() for name, public in roster.items() if public == ""}
     if content.get("coordinator"):
-        raise InvalidInput("leave 'coordinator' out of the draft: its key is made with the kits")
-    made[SERVER] = Identity.generate()
-    content["coordinator"] = made[SERVER].public
+        raise InvalidInput("leave 'coordinator' out of the draft: that key is made with the kits")
+    keys[SERVER] = Identity.generate()
+    content["coordinator"] = keys[SERVER].public
     if attached is not None:
         _put_hash(content, hashlib.sha256(attached).hexdigest())
     elif "encoder" in content or "embedding" in content:
         raise InvalidInput(f"this study needs {kind_of(content).attachment.words}")
     content["clients"] = {
-        name: made[name].public if name in made else public for name, public in roster.items()
+        name: keys[name].public if name in keys else public for name, public in roster.items()
     }
-    return study_from_plain(content), made
+    return study_from_plain(content), keys
 
 
 def _put_hash(content: dict[str, Any], sha256: str) -> None:
-    """Where the draft leaves the hash of the file open."""
+    """Fill in the file's hash where the draft leaves it open."""
     place = kind_of(content).attachment
     settings = content.setdefault(place.table, {})
     if isinstance(settings, dict) and settings.get(place.key, "") == "":
@@ -90,7 +89,7 @@ def _put_hash(content: dict[str, Any], sha256: str) -> None:
 
 def _readme(name: str, task: Task, has_key: bool) -> str:
     command = "fedhull server ."
-    words = "It says which sites it is waiting for, and what to do next."
+    words = "It lists the sites that are missing, and says what to do next."
     if name != SERVER:
         label = " --label YOUR_CLASS_COLUMN" if task.needs_labels else ""
         command = f"fedhull client . --data YOUR_FILE{label}"
@@ -98,11 +97,11 @@ def _readme(name: str, task: Task, has_key: bool) -> str:
     key = (
         f"`{IDENTITY}` is your private key: keep this folder to yourself."
         if has_key
-        else f"Put the key that `fedhull keygen` made for you here, as `{IDENTITY}`."
+        else f"Put your key from `fedhull keygen` here, as `{IDENTITY}`."
     )
     lines = [
         f"# {task.study.name}: the kit of {'the coordinator' if name == SERVER else name}",
-        "`study.toml` is what all participants agree on; read it, it is short.",
+        "`study.toml` is the agreement of all participants. Read it; it is short.",
         key,
         f"Start: `{command}` (in this folder). {words}",
         f"Afterwards `results/` holds the {task.product}, the result, the report page and the "

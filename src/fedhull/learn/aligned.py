@@ -9,11 +9,17 @@ from sklearn.utils.metaestimators import available_if
 
 from fedhull.disc.isometry import Isometry
 from fedhull.errors import InvalidInput
-from fedhull.learn.centres import Centres
 from fedhull.learn.content import AlignedContent
-from fedhull.learn.judged import Judged
-from fedhull.learn.placing import points_of
-from fedhull.learn.provenance import Provenance
+from fedhull.learn.prediction import points_of
+
+
+def _of_model(name: str, doc: str) -> Any:
+    """A fitted attribute of the model, None if it has none."""
+    return property(
+        lambda aligned: getattr(aligned.model, name, None),
+        lambda aligned, value: setattr(aligned.model, name, value),
+        doc=doc,
+    )
 
 
 def _inner_has(name: str) -> Callable[["AlignedClassifier"], bool]:
@@ -23,9 +29,8 @@ def _inner_has(name: str) -> Callable[["AlignedClassifier"], bool]:
 class AlignedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A fitted `model` for the cells of one `site` of a `study`, as that site measures them.
 
-    The model's frame is that of the centres to which all sites of the study have aligned
-    themselves; the `isometry` moves the site's cells there. For cells of another site it is wrong:
-    that site has an isometry of its own.
+    The `isometry` moves the site's cells into the model's frame, that of the centres which all
+    sites have aligned themselves to. For cells of another site it is wrong.
 
     >>> from fedhull.disc.isometry import rotation
     >>> from fedhull.learn.lorentz import LorentzClassifier
@@ -44,65 +49,28 @@ class AlignedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.study = study
         if len(isometry.shift) != model.n_features_in_:
             raise InvalidInput(
-                f"isometry must be one of points with {model.n_features_in_} coordinates, got "
-                f"{len(isometry.shift)}"
+                f"isometry must be of {model.n_features_in_} coordinates, got {len(isometry.shift)}"
             )
         if isometry.curvature != getattr(model, "curvature", isometry.curvature):
             raise InvalidInput(
-                f"isometry must have the model's curvature, {model.curvature:g}, got "
-                f"{isometry.curvature:g}"
+                f"isometry must have the curvature {model.curvature:g}, got {isometry.curvature:g}"
             )
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
     @property
-    def classes_(self) -> np.ndarray:
-        """What the site calls the classes."""
-        return self.model.classes_
-
-    @property
-    def n_features_in_(self) -> int:
-        """How many coordinates points have."""
-        return int(self.model.n_features_in_)
-
-    @property
     def curvature(self) -> float:
         """k; the space has curvature −k."""
         return self.isometry.curvature
 
-    @property
-    def encoder_(self) -> str | None:
-        """The hash of the encoder that the site's points come from."""
-        return getattr(self.model, "encoder_", None)
-
-    @property
-    def aligned_to_(self) -> Centres | None:
-        """The centres of the model's classes, in the model's frame."""
-        return getattr(self.model, "aligned_to_", None)
-
-    @property
-    def provenance_(self) -> Provenance | None:
-        """In which study the model was learned."""
-        return getattr(self.model, "provenance_", None)
-
-    @provenance_.setter
-    def provenance_(self, provenance: Provenance | None) -> None:
-        self.model.provenance_ = provenance
-
-    @property
-    def encoder_file_(self) -> bytes | None:
-        """The content of the encoder's file, if the model carries it."""
-        return getattr(self.model, "encoder_file_", None)
-
-    @encoder_file_.setter
-    def encoder_file_(self, content: bytes | None) -> None:
-        self.model.encoder_file_ = content
-
-    @property
-    def judged_(self) -> Judged | None:
-        """How well the model does on all sites' held-out cells."""
-        return getattr(self.model, "judged_", None)
+    classes_ = _of_model("classes_", "Names of the classes at the site.")
+    n_features_in_ = _of_model("n_features_in_", "Number of coordinates of a point.")
+    encoder_ = _of_model("encoder_", "Hash of the encoder that the site's points come from.")
+    aligned_to_ = _of_model("aligned_to_", "Centres of the model's classes, in its frame.")
+    provenance_ = _of_model("provenance_", "The study in which the model was learned.")
+    encoder_file_ = _of_model("encoder_file_", "Content of the encoder's file, if carried.")
+    judged_ = _of_model("judged_", "The model's evaluation on all sites' held-out cells.")
 
     def moved(self, X: Any) -> np.ndarray:  # noqa: N803 - scikit-learn's name
         """The site's points (n, d), or those of an AnnData object's cells, in the model's frame."""

@@ -1,19 +1,17 @@
 """The centres of classes: count and Σ of hyperboloid coordinates, which add up over sites.
 
 On the hyperboloid an isometry is a matrix. So sums of coordinates move with the cells, and the sum
-over all sites, brought back to the sheet, is the centroid of all their cells. What it is longer by
-than the count tells how far the cells scatter, since seen from the centroid Σ cosh ρ is all that is
-left of it.
+over all sites, brought back to the sheet, is the centroid of all their cells. Its excess length
+over the count tells how far the cells scatter, since seen from the centroid only Σ cosh ρ is left
+of it.
 
 Sums leave in fixed point, each coordinate of each cell rounded to a multiple of 2⁻²¹ before it is
-added, so that they add up exactly in any order. Coordinates grow like cosh ρ towards the rim and
-have to end somewhere: a cell farther from the origin than 8 (in units of 1/√k; 0.9993 of the ball's
-radius) counts as if it were at 8, in its direction. Then a coordinate is at most cosh 8 < 2¹¹, in
-fixed point less than 2³², and the sum over fewer than 2²⁸ cells lies strictly between −2⁶⁰ and 2⁶⁰:
-its sign survives in a field of 2⁶¹ − 1 elements. Cells nearer than 8 are not touched, so that their
-centres move exactly with isometries; and a cell beyond, which would outweigh hundreds in the
-middle, does not decide alone. Rounding moves the centre of a single cell by less than 0.001 at 8,
-and by less than 10⁻⁶ in the middle.
+added, so that they add up exactly in any order. A cell farther from the origin than 8 (in units of
+1/√k; 0.9993 of the ball's radius) counts as if it were at 8, in its direction, where it would
+otherwise outweigh hundreds in the middle. Then a coordinate is at most cosh 8 < 2¹¹, in fixed point
+less than 2³², and the sum over fewer than 2²⁸ cells lies strictly between −2⁶⁰ and 2⁶⁰: its sign
+survives in a field of 2⁶¹ − 1 elements. Rounding moves the centre of a single cell by less than
+0.001 at 8, and by less than 10⁻⁶ in the middle.
 """
 
 from dataclasses import dataclass
@@ -28,14 +26,13 @@ from fedhull.errors import InvalidInput
 MOST_CELLS = (1 << 28) - 1
 FARTHEST = 8.0
 _BITS = 21
-# Cells are worked on so many at a time: memory does not grow with their number.
+# Cells are processed in chunks, so that memory does not grow with their number.
 _AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
 class Centres:
-    """counts (J,) : how many cells. sums (J, d+1) : Σ of √k times their hyperboloid coordinates, in
-    units of 2⁻²¹. All int64."""
+    """counts (J,) of cells, and sums (J, d+1) of √k·X over them in units of 2⁻²¹. All int64."""
 
     counts: np.ndarray
     sums: np.ndarray
@@ -60,8 +57,7 @@ class Centres:
         """The inverse of `packed`."""
         if values.ndim != 1 or len(values) % n_classes or len(values) < 3 * n_classes:
             raise InvalidInput(
-                f"centres of {n_classes} classes are d + 2 numbers each, got an array of shape "
-                f"{values.shape}"
+                f"centres of {n_classes} classes are d + 2 numbers each, got shape {values.shape}"
             )
         table = values.astype(np.int64).reshape(n_classes, -1)
         return cls(table[:, 0].copy(), table[:, 1:].copy())
@@ -89,8 +85,7 @@ class Centres:
         if not (empty | ((self.counts > 0) & inside)).all():
             bad = int(np.argmin(empty | ((self.counts > 0) & inside)))
             raise InvalidInput(
-                f"sums must be of points of the hyperboloid, but no {self.counts[bad]} cells have "
-                f"those of class {bad}"
+                f"sums must be of points of the hyperboloid, but those of class {bad} are not"
             )
 
     def points(self, curvature: float = 1.0) -> np.ndarray:
@@ -125,7 +120,7 @@ class Centres:
 def class_centres(
     points: ArrayLike, classes: ArrayLike, n_classes: int, curvature: float = 1.0
 ) -> Centres:
-    """What cells (n, d) of classes (n,) in 0..J−1 add to the centres: whole numbers that add up.
+    """The contribution of cells (n, d) of classes (n,) in 0..J−1: whole numbers that add up.
 
     >>> cells, classes = np.array([[0.8, 0.0], [0.0, 0.0], [0.3, 0.1]]), np.array([0, 0, 1])
     >>> whole = class_centres(cells, classes, 2)

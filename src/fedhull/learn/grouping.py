@@ -1,4 +1,4 @@
-"""Which hulls of different clients are the same class (Sec. 5.6, App. H).
+"""Groupings: hulls of different clients sorted into classes (Sec. 5.6, App. H).
 
 The server has hulls and knows which come from the same, unnamed, client. A grouping sorts them into
 J global classes: `matching`, ours, or the paper's `kernighan-lin` and `spectral`.
@@ -14,17 +14,15 @@ import numpy as np
 from fedhull.errors import InvalidInput
 from fedhull.registry import Registry, name_of
 
+# A match that is less certain than this is marked.
+DOUBTFUL_BELOW = 0.9
+
 
 class Slots(NamedTuple):
-    """What sites say of the cells behind their hulls: how many they are (n,), and the mean of their
-    sketches (n, 8)."""
+    """Cells behind hulls: their counts (n,), and the means of their sketches (n, 8)."""
 
     counts: np.ndarray
     means: np.ndarray
-
-
-# A match that is less certain than this is marked.
-DOUBTFUL_BELOW = 0.9
 
 
 @dataclass(frozen=True)
@@ -40,20 +38,20 @@ class Matched:
 
     @property
     def n_classes(self) -> int:
-        """How many classes were found."""
+        """Number of classes."""
         return int(self.groups.max()) + 1
 
     @property
     def doubtful(self) -> np.ndarray:
-        """Which matches (n,) a person should look at: those less certain than 0.9."""
+        """Mask (n,) of matches that a person should look at: those less certain than 0.9."""
         if self.certainty is None:
             return np.zeros(len(self.groups), dtype=bool)
         return self.certainty < DOUBTFUL_BELOW
 
 
 class Grouping(Protocol):
-    """How hulls are sorted into classes. A grouping that has a parameter `slots` is also given what
-    sites say of the cells behind their hulls."""
+    """A rule that sorts hulls into classes. One that has a parameter `slots` is also given counts
+    and sketches of the cells behind the hulls."""
 
     def __call__(
         self,
@@ -64,31 +62,10 @@ class Grouping(Protocol):
         curvature: float,
         seed: int,
     ) -> np.ndarray | Matched:
-        """The group, 0..n_groups−1, of each hull (m, d), shape (n,), or these and how certain they
-        are; owners[i] is the number of hull i's client."""
+        """The group, 0..n_groups−1, of each hull (m, d) of owners (n,): (n,), or `Matched`."""
 
 
 GROUPINGS: Registry[Grouping] = Registry("grouping", "fedhull.groupings")
-
-
-def group_hulls(
-    hulls: Sequence[np.ndarray],
-    clients: Sequence[int],
-    n_groups: int,
-    method: str | Grouping = "matching",
-    curvature: float = 1.0,
-    seed: int = 0,
-    slots: Slots | None = None,
-) -> np.ndarray:
-    """The group, 0..n_groups−1, of each hull, numbered as they appear; `clients[i]` says whose hull
-    i is. `method` is a grouping or the name of one. With 0 groups, their number is found, if the
-    method can do that.
-
-    >>> a, b = np.array([[0.8, 0.0]]), np.array([[-0.8, 0.0]])
-    >>> group_hulls([a, b, b, a], clients=[0, 0, 1, 1], n_groups=2).tolist()
-    [0, 1, 1, 0]
-    """
-    return match_hulls(hulls, clients, n_groups, method, curvature, seed, slots).groups
 
 
 def match_hulls(
@@ -100,8 +77,15 @@ def match_hulls(
     seed: int = 0,
     slots: Slots | None = None,
 ) -> Matched:
-    """As `group_hulls`, with how certain each match is, if the method says so. Without hulls, the
-    method must go by slots."""
+    """Sort hulls into `n_groups` classes, numbered as they appear; clients[i] is hull i's client.
+
+    `method` is a grouping or the name of one. With 0 groups, their number is found, and without
+    hulls the method must go by slots, if it can do that.
+
+    >>> a, b = np.array([[0.8, 0.0]]), np.array([[-0.8, 0.0]])
+    >>> match_hulls([a, b, b, a], clients=[0, 0, 1, 1], n_groups=2).groups.tolist()
+    [0, 1, 1, 0]
+    """
     grouping: Any = GROUPINGS.resolve(method)
     by_slots = "slots" in signature(grouping).parameters
     if hulls is None and not by_slots:
@@ -110,8 +94,8 @@ def match_hulls(
             f"which goes by the sketches of cells"
         )
     given = {"slots": slots} if by_slots else {}
-    found = grouping(hulls, np.asarray(clients), n_groups, curvature=curvature, seed=seed, **given)
-    matched = found if isinstance(found, Matched) else Matched(np.asarray(found))
+    answer = grouping(hulls, np.asarray(clients), n_groups, curvature=curvature, seed=seed, **given)
+    matched = answer if isinstance(answer, Matched) else Matched(np.asarray(answer))
     _check(matched.groups, len(clients), n_groups, name_of(method))
     return Matched(numbered_by_appearance(matched.groups), matched.certainty)
 

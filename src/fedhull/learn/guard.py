@@ -1,7 +1,12 @@
-"""Guarded hulls: what a client leaves out before it makes a hull, for privacy and for accuracy.
+"""Guards: points that a site leaves out of hulls, or puts together, for privacy and for accuracy.
 
 A guard is written as parts joined by ``+``, applied from left to right, each ``name`` or
 ``name:argument``: ``edit+trim:0.02``. ``none`` is the guard that leaves nothing out.
+
+A hull is made of outliers. *Edit* drops the points that the site's own classifier gets wrong,
+*trim* the outermost few of each class. Fewer identifiable points leave, and the hulls of different
+classes overlap less. *Group* replaces the points of each class by centroids of several, so that
+what leaves is no cell's own position.
 """
 
 from collections.abc import Callable
@@ -10,6 +15,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from fedhull.disc.maps import centroid, centroids, distance
 from fedhull.errors import InvalidInput
 from fedhull.registry import Registry
 from fedhull.text import shortened
@@ -22,11 +28,11 @@ GuardFactory = Callable[[str | None], GuardPart]  # from the argument, if one wa
 
 GUARDS: Registry[GuardFactory] = Registry("a part of a guard", "fedhull.guards")
 _NONE = "none"
+_LOCAL_STRENGTH = 1e3
 
 
 class Guarded(NamedTuple):
-    """What goes into the hulls: points (n, d), their labels (n,), and how many cells stand behind
-    each (n,)."""
+    """Input of the hulls: points (n, d), labels (n,), and the number of cells behind each (n,)."""
 
     x: np.ndarray
     y: np.ndarray
@@ -35,7 +41,7 @@ class Guarded(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Guard:
-    """What is left out of hulls, part by part; guards of equal parts are equal.
+    """A sequence of parts that thin out points before hulls; guards of equal parts are equal.
 
     >>> guard = Guard.parse("edit+trim:.020")
     >>> guard, str(guard) == "edit+trim:0.02", guard == Guard.parse("edit+trim:0.02")
@@ -74,13 +80,11 @@ class Guard:
         >>> Guard.parse("edit+group").grouping(5)
         Guard('edit+group:5')
         """
-        from fedhull.learn.guard_parts import Group  # parts know guards, not the other way round
-
         parts = tuple(Group(size) if part == Group() else part for part in self.parts)
         return Guard(parts, tuple(map(_word_for, parts, self.words)))
 
     def apply(self, x: np.ndarray, y: np.ndarray, curvature: float = 1.0) -> Guarded:
-        """What is left of points (n, d) with labels (n,). No class is emptied.
+        """The remainder of points (n, d) with labels (n,). No class is emptied.
 
         >>> x, y = np.array([[0.1, 0.0], [0.2, 0.0], [0.9, 0.0]]), np.zeros(3)
         >>> Guard.parse("trim:0.4").apply(x, y).x.tolist()
@@ -112,7 +116,7 @@ def _parsed(word: str, text: str) -> GuardPart:
 
 
 def _word_for(part: GuardPart, written: str) -> str:
-    """How a part calls itself, or else how it was written."""
+    """A part's own name, or else the text it was written as."""
     kind: Any = type(part)
     return written if kind.__str__ is object.__str__ else str(part)
 
@@ -131,3 +135,150 @@ def _check(before: Guarded, after: Guarded, word: str) -> None:
             f"the part {word!r} of the guard must keep every class and make no new one, but these "
             f"came or went: {', '.join(changed)}"
         )
+
+
+Triple = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Leave out what a classifier fitted to all points gets wrong, unless that is a whole class."""
+
+    def __call__(self, x: np.ndarray, y: np.ndarray, cells: np.ndarray, curvature: float) -> Triple:
+        """The remaining points."""
+        # slow to import, and not needed where a guard is only named
+        from fedhull.learn.lorentz import LorentzClassifier
+
+        classes = np.unique(y)
+        if len(classes) < 2:
+            return x, y, cells
+        local = LorentzClassifier(
+            _LOCAL_STRENGTH, curvature=curvature, fit_intercept=True, calibrate=False
+        )
+        kept = local.fit(x, y).predict(x) == y
+        for label in classes:
+            if not kept[y == label].any():
+                kept[y == label] = True
+        return x[kept], y[kept], cells[kept]
+
+    def __str__(self) -> str:
+        return "edit"
+
+
+@dataclass(frozen=True)
+class Trim:
+    """Leave out the outermost `share` of each class, rounded down."""
+
+    share: float
+
+    def __call__(self, x: np.ndarray, y: np.ndarray, cells: np.ndarray, curvature: float) -> Triple:
+        """The remaining points."""
+        kept = np.ones(len(x), dtype=bool)
+        for label in np.unique(y):
+            members = np.flatnonzero(y == label)
+            n_trimmed = int(self.share * len(members))
+            kept[members[outermost(x[members], n_trimmed, curvature)]] = False
+        return x[kept], y[kept], cells[kept]
+
+    def __str__(self) -> str:
+        return f"trim:{np.format_float_positional(self.share, trim='-')}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Put the points of each class into disjoint groups of at least `size`, outermost first, and
+    replace each group by its centroid on the hyperboloid.
+
+    A class with fewer than twice as many points is one group, however few they are. Where points
+    already stand for several cells, they weigh as much, and the cells of a group add up. Without a
+    size, groups are as large as the study in which the guard stands asks for.
+    """
+
+    size: int | None = None
+
+    def __call__(self, x: np.ndarray, y: np.ndarray, cells: np.ndarray, curvature: float) -> Triple:
+        """The centroids, class after class, each class's outermost first."""
+        # slow to import, and not needed where a guard is only named
+        from fedhull.disc.microaggregation import microaggregate
+
+        if self.size is None:
+            raise InvalidInput("group needs how many cells to put together, as in group:5")
+        labels, of_label = np.unique(y, return_inverse=True)
+        # sums are rounded in the order of rows, which must not matter
+        order = np.lexsort((cells, *x.T, of_label))
+        x, of_label, cells = x[order], of_label[order], cells[order]
+        groups, owners = np.empty(len(x), dtype=np.int64), np.empty(0, dtype=np.int64)
+        for number in range(len(labels)):
+            members = of_label == number
+            found = microaggregate(x[members], self.size, curvature, cells[members])
+            groups[members] = len(owners) + found
+            owners = np.append(owners, np.full(found.max() + 1, number))
+        behind = np.zeros(len(owners), dtype=cells.dtype)
+        np.add.at(behind, groups, cells)
+        return centroids(x, groups, cells, curvature), labels[owners], behind
+
+    def __str__(self) -> str:
+        return "group" if self.size is None else f"group:{self.size}"
+
+
+def make_edit(argument: str | None) -> Edit:
+    """The part ``edit``, which takes no argument."""
+    if argument is not None:
+        raise InvalidInput(f"edit takes no argument, got {argument!r}")
+    return Edit()
+
+
+def make_trim(argument: str | None) -> Trim:
+    """The part ``trim:F``.
+
+    >>> make_trim("0.02")
+    Trim(share=0.02)
+    """
+    try:
+        share = float(argument or "")
+    except ValueError:
+        share = float("nan")
+    if not 0.0 <= share < 1.0:
+        raise InvalidInput(
+            f"trim needs the share of each class to leave out, 0 ≤ F < 1, as in trim:0.02, got "
+            f"{argument!r}"
+        )
+    return Trim(share)
+
+
+def make_group(argument: str | None) -> Group:
+    """The part ``group:K``, or ``group``, which takes K from the study.
+
+    >>> make_group("5")
+    Group(size=5)
+    """
+    if argument is None:
+        return Group()
+    try:
+        size = int(argument)
+    except ValueError:
+        size = 0
+    if size < 1:
+        raise InvalidInput(
+            f"group needs how many cells to put together, a whole number K ≥ 1, as in group:5, got "
+            f"{argument!r}"
+        )
+    return Group(size)
+
+
+def outermost(points: np.ndarray, n: int, curvature: float) -> np.ndarray:
+    """Indices of the n outermost points: hull after hull is peeled off; of a hull that is only
+    partly needed, the corners farthest from the centroid."""
+    # slow to import, and not needed where a guard is only named
+    from fedhull.disc.hull import minimal_hull
+
+    left, outer = np.arange(len(points)), np.empty(0, dtype=np.int64)
+    while len(outer) < n:
+        layer = minimal_hull(points[left], curvature)
+        if len(outer) + len(layer) > n:
+            middle = centroid(points, curvature=curvature)
+            away = distance(points[left[layer]], middle, curvature)
+            layer = layer[np.argsort(-away, kind="stable")][: n - len(outer)]
+        outer = np.concatenate((outer, left[layer]))
+        left = np.delete(left, layer)
+    return outer

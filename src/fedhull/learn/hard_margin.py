@@ -12,7 +12,7 @@ from fedhull.disc.link import separates, shortest_link
 from fedhull.disc.maps import distance, geodesic_midpoint, hyperplane_distance, log_map
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
-from fedhull.learn.placing import points_of
+from fedhull.learn.prediction import points_of
 
 _MOST_DIMENSIONS = 8
 
@@ -20,20 +20,16 @@ _MOST_DIMENSIONS = 8
 class HardMarginGeodesic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The geodesic (off the plane, the hyperplane) farthest from the hulls of two classes.
 
-    It is the perpendicular bisector of the shortest geodesic ab between the two hulls. Proof
-    sketch: every boundary that separates the hulls crosses ab, so one of a and b is at most
-    d(a,b)/2 away from it. The bisector attains that: were a point of a's hull nearer to it than a,
-    the segment from a to that point would come nearer to b than a does, since distance to a point
-    is convex along geodesics. In the disc the shortest ab joins corners, a corner and an edge, or,
-    unlike in the plane, the insides of two edges along their common perpendicular; all are tried,
-    so there is no solver and no reference point to guess. In other dimensions the ends are found by
-    alternating projections.
+    It is the perpendicular bisector of the shortest geodesic ab between the two hulls: every
+    boundary that separates them crosses ab, so one of a and b is at most d(a,b)/2 away from it, and
+    the bisector attains that, since distance to a point is convex along geodesics. In the disc ab
+    joins corners, a corner and an edge, or, unlike in the plane, the insides of two edges; all are
+    tried, so there is no solver and no reference point to guess. In other dimensions alternating
+    projections find the ends. The margin is that of the hulls: edges bulge towards a boundary, so
+    the points alone may keep a larger distance from some other geodesic.
 
-    The margin is that of the hulls. The points alone may keep a larger distance from some other
-    geodesic: edges bulge towards a boundary, as points at least m away from it form no convex set.
-
-    margin_ : half of d(a,b).
-    p_, w_ : a point of the boundary and its normal, towards `classes_[1]`.
+    margin_ : half of d(a,b). p_, w_ : a point of the boundary and its normal, towards
+    `classes_[1]`.
 
     >>> model = HardMarginGeodesic().fit([[0.5, 0.0], [-0.5, 0.0]], [1, 0])
     >>> print(round(model.margin_, 6), model.predict([[0.1, 0.7]]))

@@ -1,4 +1,4 @@
-"""What candidate classifiers are tried on: points, or whole sites' hulls, that were left out.
+"""Held-out points, or whole sites' hulls, on which candidate classifiers are tried.
 
 Corners alone are a poor judge. They lie around the classes, and with wide bins those of different
 sites even coincide, so that a boundary that fits all corners may still run through the middle of a
@@ -14,8 +14,7 @@ import numpy as np
 from scipy.special import log_softmax
 from sklearn.model_selection import StratifiedKFold
 
-from fedhull.disc.centroid import centroids
-from fedhull.disc.maps import geodesic
+from fedhull.disc.maps import centroids, geodesic
 from fedhull.errors import InvalidInput
 
 _FOLDS = 5
@@ -46,23 +45,22 @@ class LeftOut:
     def logits(
         self, fit: Callable[[np.ndarray, np.ndarray], np.ndarray], n_candidates: int, n_classes: int
     ) -> np.ndarray:
-        """What each candidate says of each point: (n_candidates, m, n_classes).
+        """Each candidate's logits for each point: (n_candidates, m, n_classes).
 
         `fit` takes rows to fit to and points to try on, and returns this for them."""
-        found = np.empty((n_candidates, len(self.points), n_classes))
+        table = np.empty((n_candidates, len(self.points), n_classes))
         for number, rows in enumerate(self.fitted):
             tried = self.fold == number
-            found[:, tried] = fit(rows, self.points[tried])
-        return found
+            table[:, tried] = fit(rows, self.points[tried])
+        return table
 
     def log_likelihood(self, logits: np.ndarray) -> np.ndarray:
-        """Of the points' classes, given logits (..., m, J): (..., m)."""
+        """Log-likelihood of the points' classes, given logits (..., m, J): (..., m)."""
         rows = np.arange(len(self.targets))
         return np.maximum(log_softmax(logits, axis=-1)[..., rows, self.targets], _WORST)
 
     def clearly_better(self, first: np.ndarray, second: np.ndarray) -> bool:
-        """Whether the log-likelihoods `first` (m,) exceed `second` (m,) by more than one standard
-        error, units being what is independent."""
+        """True if log-likelihoods `first` (m,) exceed `second` by over a standard error."""
         gain = self.weights * (first - second)
         by_unit, weight = np.bincount(self.units, gain), np.bincount(self.units, self.weights)
         n, mean = np.count_nonzero(weight), gain.sum()
@@ -84,13 +82,13 @@ def leave_out(
     one only, single points are left out, as without groups.
     """
     rng = np.random.default_rng(random_state)
-    kept = np.arange(len(points))
+    chosen = np.arange(len(points))
     if len(points) > _MOST_POINTS:
-        kept = rng.choice(len(points), _MOST_POINTS, replace=False)
-    found = None
+        chosen = rng.choice(len(points), _MOST_POINTS, replace=False)
+    folds = None
     if groups is not None:
-        found = _whole_sites(points[kept], targets[kept], groups[kept], curvature, rng)
-    return _in_rows(found or _single_points(points[kept], targets[kept], random_state), kept)
+        folds = _whole_sites(points[chosen], targets[chosen], groups[chosen], curvature, rng)
+    return _in_rows(folds or _single_points(points[chosen], targets[chosen], random_state), chosen)
 
 
 def check_groups(groups: Any, n: int) -> np.ndarray | None:
@@ -174,8 +172,8 @@ def _single_points(
     )
 
 
-def _in_rows(found: LeftOut | None, kept: np.ndarray) -> LeftOut | None:
+def _in_rows(folds: LeftOut | None, chosen: np.ndarray) -> LeftOut | None:
     """With the rows to fit to counted as the caller does."""
-    if found is not None:
-        found.fitted[:] = [kept[rows] for rows in found.fitted]
-    return found
+    if folds is not None:
+        folds.fitted[:] = [chosen[rows] for rows in folds.fitted]
+    return folds

@@ -19,15 +19,14 @@ from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.learn.content import Content, Matrix, check_shape, shared
 from fedhull.learn.left_out import LeftOut, check_groups, leave_out
-from fedhull.learn.placing import points_of
+from fedhull.learn.prediction import points_of
 
 _STRENGTHS = (1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
 _DEFAULT_STRENGTH = 1e3
 
 
 class Chosen(NamedTuple):
-    """How a regression is fitted: C, with or without intercept, and what its logits are divided
-    by."""
+    """A choice of C, of an intercept or none, and of the temperature that divides logits."""
 
     strength: float
     intercept: bool
@@ -52,15 +51,14 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     One convex problem finds the boundaries between all classes at once, in any dimension. With
     ``fit_intercept=False`` the boundary between two classes, ⟨w_i−w_j, X⟩ = 0, is a geodesic, and
     what holds for the corners of a hull holds inside. With an intercept it runs at a constant
-    distance from one, which fits classes that lie inside others much better; `boundary` gives
-    reference point, normal and distance.
+    distance from one, which fits classes that lie inside others much better; see `boundary`.
 
     C : the inverse strength of the L2 penalty, on coordinates scaled to unit covariance. "auto",
     here and for fit_intercept, chooses what fits left-out training points best; an intercept is
     given up only for a gain of more than one standard error. class_weight : as in scikit-learn.
-    calibrate : divide the logits by the temperature that fits left-out training points best, so
-    that probabilities are not surer than they should be; not with class weights, which ask for
-    something else. Where training points are hull corners, real points may be less certain still.
+    calibrate : divide the logits by the temperature that fits left-out training points best; not
+    with class weights, which ask for something else. Where training points are hull corners, real
+    points may be less certain still.
 
     >>> model = LorentzClassifier(C=100.0).fit([[0.5, 0.0], [-0.5, 0.0]], ["right", "left"])
     >>> model.predict([[0.3, 0.3]])
@@ -97,18 +95,18 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> dict[str, "LorentzClassifier"]:
         """Others that a study may propose to its sites, in words: of fixed strengths, with and
         without intercept, every class counting as much as it has cells."""
-        found = {}
+        others = {}
         for intercept in (True, False):
             for c in _STRENGTHS[1:]:
                 having = "with" if intercept else "without"
-                found[f"C = {c:g}, {having} intercept, classes weighed by cells"] = cls(
+                others[f"C = {c:g}, {having} intercept, classes weighed by cells"] = cls(
                     c,
                     curvature=curvature,
                     fit_intercept=intercept,
                     class_weight=dict(cells),
                     calibrate=False,
                 )
-        return found
+        return others
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> "LorentzClassifier":  # noqa: N803
         """Fit to points (n, d) of the ball with labels (n,).
@@ -188,7 +186,7 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.tanh(rho / 2.0) / root * unit, unit, distance
 
     def to_content(self) -> LorentzContent:
-        """What stands in a model file."""
+        """The classifier as it stands in a model file."""
         check_is_fitted(self)
         return LorentzContent(
             **shared(self), coef=self.coef_.tolist(), intercept=self.intercept_.tolist()
@@ -203,7 +201,7 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return model
 
     def _chosen(self, points: np.ndarray, targets: np.ndarray, groups: np.ndarray | None) -> Chosen:
-        """What is "auto", and the temperature, by what is left out."""
+        """Resolve "auto", and find the temperature, by what is left out."""
         strengths, intercepts = self._candidates()
         calibrated = self.calibrate and self.class_weight is None
         left_out = None
@@ -251,19 +249,19 @@ class LorentzClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scaled, whitening = _scaled(points, intercept, self.curvature)
 
         def fit(rows: np.ndarray, tried: np.ndarray) -> np.ndarray:
-            found = np.full((len(strengths), len(tried), n_classes), -np.inf)
+            logits = np.full((len(strengths), len(tried), n_classes), -np.inf)
             present = np.unique(targets[rows])
             if len(present) == 1:
                 # without what is left out there is nothing to tell apart
-                found[:, :, present] = 0.0
-                return found
+                logits[:, :, present] = 0.0
+                return logits
             # from weak to strong, each fit starts where the last one ended
             regression = self._regression(strengths[0], warm_start=True)
             features = _features(tried, intercept, self.curvature) @ whitening
             for i, strength in enumerate(strengths):
                 regression.set_params(C=strength).fit(scaled[rows], targets[rows])
-                found[i][:, regression.classes_] = features @ _rows(regression).T
-            return found
+                logits[i][:, regression.classes_] = features @ _rows(regression).T
+            return logits
 
         return left_out.logits(fit, len(strengths), n_classes)
 

@@ -1,18 +1,20 @@
-"""Slots put together pair by pair, the most alike first, never two of one site (Ward, 1963)."""
+"""Slots put together pair by pair, the most alike first, never two of one site (Ward, 1963), and
+ways to rearrange the result: two classes merged, one split, or both at once."""
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 # More slots than this are put together in parts: the work grows with the square.
 _AT_ONCE = 256
+# The number of merges, and of splits, that are tried: the most promising ones.
+_TRIED = 3
 
 
 class Heaps(NamedTuple):
-    """Slots put together: middles (h, m), weights (h,), and which two have a site in common or are
-    the same (h, h)."""
+    """Joined slots: middles (h, m), weights (h,), and pairs (h, h) with a common site."""
 
     middles: np.ndarray
     weights: np.ndarray
@@ -71,7 +73,7 @@ def _together(parts: Sequence[Heaps]) -> Heaps:
 
 
 def _edges(owners: np.ndarray) -> list[int]:
-    """Where to cut sorted owners so that no part is much larger than allowed and none is cut."""
+    """Cuts of sorted owners into parts that are not much too large, each owner in one part."""
     edges = [0]
     ends = [*(np.flatnonzero(np.diff(owners)) + 1).tolist(), len(owners)]
     for end, following in pairwise([*ends, len(owners)]):
@@ -112,8 +114,60 @@ def _join(heaps: Heaps, most: int) -> Heaps:
 
 
 def _costs(middles: np.ndarray, weights: np.ndarray, clash: np.ndarray, i: int) -> np.ndarray:
-    """What it costs to join heap i with each; infinitely much where the two clash."""
+    """Costs of joining heap i with each; infinite where the two clash."""
     away = middles - middles[i]
     cost = weights * weights[i] / (weights + weights[i]) * np.einsum("ij,ij->i", away, away)
     cost[clash[i]] = np.inf
     return cost
+
+
+def rearrangements(
+    means: np.ndarray, weights: np.ndarray, owners: np.ndarray, groups: np.ndarray
+) -> Iterator[np.ndarray]:
+    """Middles (h, m) near those of the groups 0, …, g−1 of slots, with h from g−1 to g+1."""
+    middles, total = middles_of(means, weights, groups), np.bincount(groups, weights)
+    halves = _halves(means, weights, groups, middles)
+    for pair in _alike(middles, total, owners, groups):
+        joint = np.average(middles[list(pair)], axis=0, weights=total[list(pair)])
+        merged = np.vstack((np.delete(middles, pair, axis=0), joint))
+        yield merged
+        for group, parts in halves.items():
+            if group not in pair:
+                rest = np.delete(middles, (*pair, group), axis=0)
+                yield np.vstack((rest, joint, parts))
+    for group, parts in halves.items():
+        yield np.vstack((np.delete(middles, group, axis=0), parts))
+
+
+def _alike(
+    middles: np.ndarray, total: np.ndarray, owners: np.ndarray, groups: np.ndarray
+) -> list[tuple[int, int]]:
+    """The pairs of groups that cost least to merge, if owners with slots in both do not matter
+    too much: each would have to put one of them elsewhere."""
+    present = np.zeros((len(middles), int(owners.max()) + 1))
+    present[groups, owners] = 1.0
+    pairs = list(combinations(range(len(middles)), 2))
+    if not pairs:
+        return []
+    i, j = np.array(pairs).T
+    cost = (
+        total[i] * total[j] / (total[i] + total[j]) * ((middles[i] - middles[j]) ** 2).sum(axis=1)
+    )
+    cost *= 1.0 + (present[i] * present[j]).sum(axis=1)
+    return [pairs[k] for k in np.argsort(cost, kind="stable")[:_TRIED]]
+
+
+def _halves(
+    means: np.ndarray, weights: np.ndarray, groups: np.ndarray, middles: np.ndarray
+) -> dict[int, np.ndarray]:
+    """The two middles (2, m) of the groups that scatter most along one line, cut across it."""
+    away = (means - middles[groups]) * np.sqrt(weights)[:, None]
+    halves: list[tuple[float, int, np.ndarray]] = []
+    for group in np.flatnonzero(np.bincount(groups) > 1).tolist():
+        mine = np.flatnonzero(groups == group)
+        scatter, axes = np.linalg.eigh(away[mine].T @ away[mine])
+        side = (away[mine] @ axes[:, -1] > 0.0).astype(int)
+        if 0 < side.sum() < len(side):
+            parts = middles_of(means[mine], weights[mine], side)
+            halves.append((-float(scatter[-1]), group, parts))
+    return {group: parts for _, group, parts in sorted(halves, key=lambda f: f[:2])[:_TRIED]}

@@ -1,7 +1,8 @@
 """Trained classifiers as JSON: versioned, readable, no pickle; and what the server publishes."""
 
+import inspect
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol, Self
 
 import msgspec
 import numpy as np
@@ -10,15 +11,79 @@ from fedhull.disc.isometry import Isometry
 from fedhull.disk import read_bytes, write_json
 from fedhull.errors import InvalidInput
 from fedhull.learn.centres import Centres
-from fedhull.learn.classifiers import CLASSIFIERS
-from fedhull.learn.content import ALIGNED, FORMAT, KIND, VERSION, AlignedContent, Content
-from fedhull.learn.provenance import Carried, split
+from fedhull.learn.content import (
+    ALIGNED,
+    FORMAT,
+    KIND,
+    VERSION,
+    AlignedContent,
+    Carried,
+    Content,
+    split,
+)
+from fedhull.learn.content import Content as ModelContent
+from fedhull.registry import Registry
 from fedhull.text import shortened
 
 _PUBLISHED = "the published model"
 # where keys stand in a file, whatever the classifier has in between
 _FIRST = ("format", "version", KIND, "classes", "dimension", "curvature")
 _LAST = ("aligned_to", "judged", "encoder")
+
+
+class Classifier(Protocol):
+    """A scikit-learn classifier that a study can name and a model file can hold."""
+
+    Content: ClassVar[type[ModelContent]]
+
+    @classmethod
+    def for_study(cls, curvature: float, strength: float) -> Self:
+        """A fresh one for points of this curvature; `strength` is λ, for those that ask for one."""
+
+    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803 - scikit-learn's name
+        """Fit to points (n, d) with labels (n,)."""
+
+    def predict(self, X: Any) -> np.ndarray:  # noqa: N803
+        """The classes of points (n, d), shape (n,)."""
+
+    def to_content(self) -> ModelContent:
+        """The fitted classifier as it stands in a model file."""
+
+    @classmethod
+    def from_content(cls, content: Any) -> Self:
+        """A fitted one but for its classes and dimension, which every reader sets."""
+
+
+CLASSIFIERS: Registry[type[Classifier]] = Registry("method", "fedhull.classifiers")
+
+
+def make_classifier(method: Any, curvature: float, strength: float = 0.1) -> Any:
+    """A fresh classifier: the one of this name, or a copy of the unfitted estimator given instead.
+
+    `strength` is λ of the SVMs; 0.1 is the paper's for biological data.
+
+    >>> make_classifier("poincare-svm", curvature=0.5)
+    PoincareSVC(C=0.1, curvature=0.5)
+    """
+    if isinstance(method, str):
+        return CLASSIFIERS[method].for_study(curvature, strength)
+    # whoever only names a classifier need not wait for scikit-learn
+    from sklearn.base import clone
+
+    try:
+        return clone(method)
+    except TypeError:
+        raise InvalidInput(
+            f"method must be a name, one of {', '.join(CLASSIFIERS.names)}, or an unfitted "
+            f"scikit-learn classifier, got {method!r}"
+        ) from None
+
+
+def fit_to_corners(model: Any, points: np.ndarray, labels: np.ndarray, sites: np.ndarray) -> Any:
+    """Fit a classifier to corners of sites' hulls, with the sites if its `fit` takes `groups`."""
+    if "groups" in inspect.signature(model.fit).parameters:
+        return model.fit(points, labels, groups=sites)
+    return model.fit(points, labels)
 
 
 def model_to_json(
@@ -51,11 +116,9 @@ def model_to_json(
 
 
 def model_from_json(content: Any, name: str = "the model") -> Any:
-    """The classifier of `model_to_json`; its attribute `encoder_` is the hash of the encoder that
-    its points come from, `aligned_to_` are the centres that sites have aligned themselves to, and
-    `judged_` is how well it does on their held-out cells; `provenance_` says in which study it was
-    learned, and `encoder_file_` is the content of its encoder's file. None where the content does
-    not say."""
+    """The classifier of `model_to_json`, with the attributes `encoder_` (hash of its points'
+    encoder), `aligned_to_` (centres that sites have aligned themselves to), `judged_` (evaluation
+    on held-out cells), `provenance_` and `encoder_file_`; None where the content does not say."""
     content, beside = split(content)
     aligned = isinstance(content, dict) and content.get(KIND) == ALIGNED
     model = _aligned(content, name) if aligned else _classifier(_checked(content, name), name)
@@ -138,8 +201,7 @@ def _converted(content: Any, kind: type, name: str) -> Any:
 
 
 def _aligned(content: Any, name: str) -> Any:
-    """The classifier of a site, whose cells are moved before it is asked. What is in it is no such
-    classifier itself."""
+    """The classifier of a site, which holds the study's, never another site's."""
     # scikit-learn, on which it stands, is slow to import
     from fedhull.learn.aligned import AlignedClassifier
 

@@ -6,17 +6,21 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.learn.content import Content, Matrix, check_shape, shared
-from fedhull.learn.extent import Extent
 from fedhull.learn.horocycles import SCALES, Horocycles, draw_horocycles, horocycle_features
-from fedhull.learn.moments import AT_ONCE, BITS, Moments, moments_of_points
-from fedhull.learn.placing import points_of
+from fedhull.learn.moments import AT_ONCE, BITS, Extent, Moments, moments_of_points
+from fedhull.learn.prediction import points_of
 
 # Scores below _LEAST count as that; their powers are made to add up to one. Chosen on several data
 # sets: the scores themselves are too cautious where classes have sharp edges, their squares too
@@ -24,6 +28,61 @@ from fedhull.learn.placing import points_of
 _LEAST, _POWER = 0.005, 1.5
 # The penalty where there is noise in Σφφᵀ, as a share of the noise of its eigenvalues.
 _OF_NOISE = 0.5
+
+
+class HorocycleFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """φ(x) = cos(λ·B_ω(x) + b), with B_ω(x) = log((1−k‖x‖²) / ‖√k·x−ω‖²), for points of the ball.
+
+    n_features : D. scales : λ = ``|N(0, 1)|``·s, with s one of these, in turn. curvature : k. seed
+    : all draws are a function of it, of D, the scales and the number of coordinates alone; `fit`
+    looks at no value, so sites that agree on the settings have the same features. In the disc the
+    directions are equally spaced, feature j at the angle 2πj/D; in other dimensions they are
+    uniform on the sphere. Phases are uniform in [0, 2π).
+
+    B is worked out from the gap 1−k‖x‖² and from √k·x−ω with twice a float's digits, so that
+    nothing is lost however close to the rim x lies. Draws come from the raw stream of NumPy's
+    PCG64, which no later version of NumPy will change: D pairs of uniform numbers for the
+    frequencies (Box–Muller), D for the phases, then, unless d = 2, D·d pairs for the directions.
+
+    >>> features = HorocycleFeatures(n_features=4, seed=1)
+    >>> features.fit_transform([[0.0, 0.0], [0.5, 0.0], [0.0, -0.999999]]).round(3)
+    array([[-0.952, -0.971,  0.022,  0.985],
+           [-0.007,  0.572, -0.731,  0.803],
+           [ 0.964, -0.985,  0.908, -0.645]])
+    """
+
+    def __init__(
+        self,
+        n_features: int = 128,
+        *,
+        scales: tuple[float, ...] = (1.0, 3.0),
+        curvature: float = 1.0,
+        seed: int = 0,
+    ):
+        self.n_features = n_features
+        self.scales = scales
+        self.curvature = curvature
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any = None) -> "HorocycleFeatures":  # noqa: N803 - scikit-learn's name
+        """Draw the features for points (n, d); only d matters."""
+        X = validate_data(self, X, dtype=np.float64)  # noqa: N806
+        check_curvature(self.curvature)
+        self.directions_, self.frequencies_, self.phases_ = draw_horocycles(
+            self.n_features, X.shape[1], self.scales, self.seed
+        )
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:  # noqa: N803
+        """The features (n, D) of points (n, d)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
+        drawn = Horocycles(self.directions_, self.frequencies_, self.phases_)
+        return horocycle_features(X, drawn, self.curvature)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_features
 
 
 class MomentContent(Content, tag="moments"):
@@ -45,19 +104,17 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Scores Wᵀφ(x) with W = (Σφφᵀ + alpha·I)⁻¹ Σφyᵀ, y being a class as 0s and a 1.
 
     φ are `HorocycleFeatures`; n_features, scales, curvature and seed are theirs. All that is needed
-    of the cells are their moments: Σφφᵀ, and count and Σφ of each class. They add up over sites and
-    chunks, in whole numbers (`fedhull.learn.moments`), so that a model fitted to them is the same,
-    bit for bit, however the cells were dealt out: `partial_fit` takes cells by chunks in constant
-    memory, `from_moments` takes what sites have summed up.
+    of the cells are their moments, whole numbers that add up over sites and chunks
+    (`fedhull.learn.moments`), so that a model is the same, bit for bit, however the cells were
+    dealt out: `partial_fit` takes cells by chunks in constant memory, `from_moments` takes what
+    sites have summed up.
 
-    n_features : how many features there are at most. Of few cells, fewer are used (`Extent`): never
-    are as many numbers known of cells as they have coordinates.
-
-    alpha : the strength of the penalty. The default does for a few hundred cells and for many
-    thousands; a share of their number would be too weak for the ones or too strong for the others.
-    The scores are least-squares estimates of the classes' probabilities; `predict_proba` cuts them
-    off at 0.005, raises them to the power 1.5, or to what held-out cells have shown to be right
-    (`tempered`), and makes them add up to one.
+    n_features : maximum number of features; of few cells, fewer are used (`Extent`). alpha : the
+    strength of the penalty. The default does for a few hundred cells and for many thousands; a
+    share of their number would be too weak for the ones or too strong for the others. Scores
+    estimate the classes' probabilities by least squares; `predict_proba` cuts them off at 0.005,
+    raises them to the power 1.5, or to what held-out cells have shown to be right (`tempered`), and
+    normalises.
 
     >>> x = np.random.default_rng(0).uniform(-0.6, 0.6, (200, 2))
     >>> y = np.where(x[:, 0] > 0, "right", "left")
@@ -98,23 +155,20 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         **settings: Any,
     ) -> "MomentClassifier":
         """The classifier of cells with d = `dimension` coordinates that have these moments, row j
-        of which is of `classes[j]`; the settings are those that the features were made with. The
-        moments may be cut to the extent that so many cells allow; at `most` so many of their first
-        features are used."""
+        of which is of `classes[j]`; the settings are those of the features. The moments may be cut
+        to the extent that so few cells allow; at most the first `most` features are used."""
         model = cls(**{"n_features": len(moments.gram)} | settings)
         model.classes_ = np.asarray(classes)
         if model.classes_.shape != moments.counts.shape:
             raise InvalidInput(
-                f"classes must name each of the {len(moments.counts)} classes, got "
-                f"{len(model.classes_)} names"
+                f"classes must name each of the {len(moments.counts)}, got {len(model.classes_)}"
             )
         model.n_features_in_ = dimension
         model.moments_ = moments
         extent = model._extent()
         if extent.features > len(moments.gram):
             raise InvalidInput(
-                f"moments must be of {extent.features} features for so many cells, got "
-                f"{len(moments.gram)}"
+                f"moments must be of {extent.features} features, got {len(moments.gram)}"
             )
         moments.cut(extent).check(extent)
         return model._solve(most)
@@ -129,9 +183,9 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         relative: float = 1.0,
         **settings: Any,
     ) -> "MomentClassifier":
-        """As `from_moments`, where each number of Σφφᵀ has noise of this standard deviation in it,
-        and the others have some as well: of all features, with the nearest Σφφᵀ that cells can
-        have, and `relative` times the penalty that noise of that size asks for."""
+        """As `from_moments`, with noise of this standard deviation in each number of Σφφᵀ, and some
+        in the others: of all features, with the nearest Σφφᵀ that cells can have, and `relative`
+        times the penalty that noise of that size asks for."""
         model = cls(**{"n_features": len(moments.gram)} | settings)
         model.classes_, model.n_features_in_ = np.asarray(classes), dimension
         gram = np.ldexp(moments.gram.astype(np.float64), -2 * BITS)
@@ -194,7 +248,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.classes_[best]
 
     def to_content(self) -> MomentContent:
-        """What stands in a model file."""
+        """The classifier as it stands in a model file; moments are not in it."""
         check_is_fitted(self, "coef_")
         return MomentContent(
             **shared(self),

@@ -1,29 +1,71 @@
-"""Moments: what a ridge regression on features has to know of cells, and nothing else.
+"""Moments: all that a ridge regression on features needs of cells.
 
 For cells with features φ (D,) and classes these are Σφφᵀ over all cells and, for each class, the
 count and Σφ. Moments of disjoint sets of cells add up, so that sites can sum them without showing
 their own.
 
-They are whole numbers. Every feature, which lies in [−1, 1], is rounded to a multiple of 2⁻¹⁶
-first; products are then multiples of 2⁻³², of size at most 1, and sums over fewer than 2²⁸ cells
-lie strictly between −2⁶⁰ and 2⁶⁰: their sign survives in a field of 2⁶¹ − 1 elements. A float
-holds whole numbers up to 2⁵³ exactly: 2²¹ products at least, so that BLAS multiplies chunks
-without rounding. So sums do not depend on order, chunks or who holds which cell.
+They are whole numbers. Every feature, which lies in [−1, 1], is rounded to a multiple of 2⁻¹⁶;
+products are then multiples of 2⁻³² of size at most 1, and sums over fewer than 2²⁸ cells lie
+strictly between −2⁶⁰ and 2⁶⁰: their sign survives in a field of 2⁶¹ − 1 elements. A float holds at
+least 2²¹ such products exactly, so that BLAS multiplies chunks without rounding, and sums do not
+depend on order, chunks or owners.
+
+From as many sums over n cells as they have coordinates, the cells could be solved for. An `Extent`
+keeps moments of a class, and of all cells together, below that: Σφφᵀ over all cells is of the first
+D′ features, and Σφ over the cells of a class of the first m ≤ D′, where n cells with d coordinates
+allow m ≤ d·n − 2. The first few features already spread over all directions. The rule counts
+numbers against unknowns; it is not differential privacy.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fedhull.errors import InvalidInput
-from fedhull.learn.extent import Extent
 from fedhull.learn.horocycles import Horocycles, horocycle_features
 
+# By how much the coordinates of cells must outnumber what is known of them.
+_SPARE = 2
 MOST_CELLS = (1 << 28) - 1
 BITS = 16
 # Rows of features that are multiplied at once: few enough for the processor's cache. Any number up
 # to 2²¹ gives the same sums.
 AT_ONCE = 1 << 12
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Σφφᵀ is of the first `features`, Σφ of class j of the first `of_class[j]`, 0 if unknown."""
+
+    features: int
+    of_class: tuple[int, ...]
+
+    @classmethod
+    def of(cls, counts: Sequence[int], most: int, dimension: int, least: int = 1) -> "Extent":
+        """The largest extent of at most `most` features for classes with these counts of cells; of
+        classes with fewer than `least` cells nothing is known.
+
+        >>> Extent.of([100, 5, 2], most=128, dimension=2, least=5)
+        Extent(features=18, of_class=(18, 8, 0))
+        """
+        n = np.asarray(counts, dtype=np.int64)
+        known = n >= max(least, 1)
+        room = np.where(known, np.maximum(dimension * n - _SPARE, 1), 0)
+        total = dimension * int(n[known].sum()) - _SPARE
+        features = most
+        while features > 1 and _numbers(features, room) > total:
+            features -= 1
+        return cls(features, tuple(np.minimum(room, features).tolist()))
+
+    @property
+    def size(self) -> int:
+        """Number of numbers in moments of this extent, the counts of the classes included."""
+        return _numbers(self.features, np.array(self.of_class)) + len(self.of_class)
+
+
+def _numbers(features: int, room: np.ndarray) -> int:
+    return features * (features + 1) // 2 + int(np.minimum(room, features).sum())
 
 
 @dataclass(frozen=True)
@@ -71,7 +113,7 @@ class Moments:
         return Moments(self.gram + other.gram, self.sums + other.sums, self.counts + other.counts)
 
     def cut(self, extent: Extent) -> "Moments":
-        """What of these moments lies within an extent; the rest is zero or left out."""
+        """The moments within an extent; the rest is zero or left out."""
         d = extent.features
         within = np.arange(d) < np.array(extent.of_class, dtype=np.int64)[:, None]
         sums = np.where(within, self.sums[:, :d], 0)
@@ -139,8 +181,7 @@ class Moments:
                 )
 
     def _scatter(self, m: int, classes: np.ndarray) -> np.ndarray:
-        """Σφφᵀ over all cells, less what these classes have at their means, of the first m
-        features: (m, m)."""
+        """Σφφᵀ (m, m) of the first m features, less the part of these classes' means."""
         sums = np.ldexp(self.sums[classes, :m].astype(np.float64), -BITS)
         means = sums / np.maximum(self.counts[classes], 1)[:, None]
         return np.ldexp(self.gram[:m, :m].astype(np.float64), -2 * BITS) - means.T @ sums

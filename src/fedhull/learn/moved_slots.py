@@ -1,4 +1,4 @@
-"""Which slots hold the same class, where every site was measured differently.
+"""Matching of slots across sites that were measured differently.
 
 A site's slots say where its classes are, but seen through an isometry of its own. Matching and
 aligning depend on each other: slots that are matched tell the isometry, and slots that are aligned
@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from fedhull.disc.isometry import Isometry, translation
 from fedhull.errors import InvalidInput
-from fedhull.learn.certainty import certainty_of
 from fedhull.learn.grouping import Matched
 from fedhull.learn.places import Places, slot_places
 from fedhull.learn.registration import (
@@ -27,25 +26,23 @@ from fedhull.learn.registration import (
     register,
     slot_weights,
 )
-from fedhull.learn.slots import match_evidence, match_slots
+from fedhull.learn.slots import certainty_of, match_evidence, match_slots
 
-# So many of the largest sites are tried as what all others are brought onto.
+# The number of largest sites that are tried as templates for all others.
 _TEMPLATES = 2
 _MOST_TURNS, _SWEEPS = 6, 2
 _NOWHERE = 1e5
 # Other starts are tried if sites as they are leave more than this share of matches in doubt: slots
 # of sites that were moved far rarely look as if they went together well.
 _CLEAR = 0.05
-# That sites were moved is believed if there is so much more evidence for it. Where nothing was
-# moved the best isometries gained at most 1 on data sets that were tried, and where sites were
-# moved by 0.2 at least 40.
+# The evidence needed to believe that sites were moved. Where nothing was moved the best isometries
+# gained at most 1 on data sets that were tried, and where sites were moved by 0.2 at least 40.
 _BELIEVED = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Aligned(Matched):
-    """Slots matched, and how the coordinator guesses that sites are to be moved: isometries of the
-    disc, in the order of owners' names."""
+    """Slots matched, and the isometries of sites, in the order of owners' names."""
 
     isometries: tuple[Isometry, ...]
     evidence: float
@@ -79,14 +76,12 @@ def match_moved_slots(
     curvature: float = 1.0,
     means: ArrayLike | None = None,
 ) -> Aligned:
-    """Sort slots into classes, never two of one owner into the same, as `match_slots` does, but for
-    sites that are moved and turned against each other.
+    """Sort slots into classes, as `match_slots`, for sites moved and turned against each other.
 
-    places (n, 5) : as `class_place` makes them. counts (n,), owners (n,), n_classes : as for
-    `match_slots`. means (n, 8) : mean sketches of the cells themselves, if they are known, which
-    tell more than places where nobody was moved. A certainty is that of the match after the
-    alignment, or less: that of the alignment itself against the next best one by which the slot
-    would be another class.
+    places (n, 5) : from `class_place`. counts (n,), owners (n,), n_classes : as for `match_slots`.
+    means (n, 8) : mean sketches of the cells, if known, which tell more than places where nobody
+    was moved. A certainty is that of the match after the alignment, or that of the alignment
+    against the next best one by which the slot would be another class, if less.
 
     >>> from fedhull.learn.places import class_place
     >>> left, right = class_place([[-0.5, 0.0], [-0.4, 0.1]]), class_place([[0.5, 0.1], [0.3, 0.0]])
@@ -153,7 +148,7 @@ def _matched(slots: _Slots, isometries: list[Isometry]) -> _End:
 
 
 def _settled(slots: _Slots, isometries: list[Isometry]) -> _End:
-    """Where matching and aligning in turn lead."""
+    """The end of matching and aligning in turn."""
     best = _matched(slots, isometries)
     for _ in range(_MOST_TURNS):
         new = _matched(slots, _aligned(slots, best[1].groups, best[2]))
@@ -167,14 +162,14 @@ def _aligned(slots: _Slots, groups: np.ndarray, isometries: list[Isometry]) -> l
     """Each site aligned to the classes of all."""
     weights = slot_weights(slots.counts)
     template = _template(slots.moved(isometries), weights, groups)
-    found = []
+    aligned = []
     for owner, f in enumerate(isometries):
         mine = slots.owners == owner
         # a class of one's own says nothing
         shared = np.bincount(groups)[groups[mine]] > 1
         classes = np.where(shared, groups[mine], -1)
-        found.append(fit_isometry(slots.places.of(mine), weights[mine], template, classes, f))
-    return found
+        aligned.append(fit_isometry(slots.places.of(mine), weights[mine], template, classes, f))
+    return aligned
 
 
 def _template(places: Places, weights: np.ndarray, groups: np.ndarray) -> Template:
@@ -202,8 +197,7 @@ def _largest(slots: _Slots) -> list[int]:
 
 
 def _onto(slots: _Slots, first: int) -> list[Isometry]:
-    """All sites brought onto one, the one that fits most clearly first; classes that are missing
-    are added as they turn up."""
+    """All sites brought onto one, the clearest fit first; missing classes are added."""
     weights = slot_weights(slots.counts)
     isometries = [translation(np.zeros(2))] * slots.n_owners
     groups = np.full(len(weights), -1)
@@ -230,12 +224,12 @@ def _swept(slots: _Slots, end: _End) -> list[Isometry]:
     _, matched, isometries = end
     isometries = list(isometries)
     for owner in range(slots.n_owners):
-        mine, found = (
+        mine, ways = (
             slots.owners == owner,
             _registrations(slots, matched.groups, isometries, owner),
         )
-        if mine.any() and found:
-            isometries[owner] = found[0].isometry
+        if mine.any() and ways:
+            isometries[owner] = ways[0].isometry
     return isometries
 
 
@@ -248,15 +242,14 @@ def _registrations(
         return []
     left, renumbered = np.unique(groups[~mine], return_inverse=True)
     template = _template(slots.moved(isometries).of(~mine), weights[~mine], renumbered)
-    found = register(slots.places.of(mine), weights[mine], template)
-    return [r._replace(classes=np.where(r.classes >= 0, left[r.classes], -1)) for r in found]
+    ways = register(slots.places.of(mine), weights[mine], template)
+    return [r._replace(classes=np.where(r.classes >= 0, left[r.classes], -1)) for r in ways]
 
 
 def _alignment_certainty(
     slots: _Slots, groups: np.ndarray, isometries: list[Isometry]
 ) -> np.ndarray:
-    """How certain each slot's class is (n,), judging by how much likelier its site's isometry is
-    than those by which the slot would be of another class."""
+    """Certainty of slots' classes (n,) by the likelihood of sites' isometries."""
     sure = np.ones(len(groups))
     for owner in range(slots.n_owners):
         mine = np.flatnonzero(slots.owners == owner)

@@ -1,27 +1,27 @@
-"""The place of a class at a site: where its cells are in the disc, how far they scatter, and how
-both look after an isometry.
+"""The place of a class at a site: the middle of its cells and their scatter, which isometries move.
 
 A sketch tells classes apart, but nobody can say what it would be had the site been turned a little.
 A place can be moved: it is the middle of the cells (two numbers) and the covariance of the ways
-from there to the cells (three), which an isometry moves and turns. The middle is Huber's: ways
-longer than 1.5 count as if they were 1.5 long, and then they add up to nothing. So a few cells far
-off, of which a small class has some at one site and none at another, do not decide. Five numbers,
-fewer than a sketch has, cannot be solved for five cells, which have ten coordinates.
+from there to the cells (three). The middle is Huber's: ways longer than 1.5 count as 1.5, so that a
+few cells far off do not decide. Five numbers, fewer than a sketch has, cannot be solved for five
+cells, which have ten coordinates.
 
 Every number lies in [−1, 1] and leaves in the fixed point of sketches. No two sites fill one slot,
 so that a place need not be a sum over cells.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedhull.disc.centroid import centroid
 from fedhull.disc.isometry import Isometry
+from fedhull.disc.maps import centroid, centroids, distance
 from fedhull.disc.points import as_point_rows, check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.learn.centres import FARTHEST, clipped
+from fedhull.learn.content import NARROWEST, Landmarks
 from fedhull.learn.horocycles import Horocycles, horocycle_features
 from fedhull.learn.sketch import from_fixed, sketch_waves, to_fixed
 
@@ -38,11 +38,22 @@ _LEAST_SCATTER = 1e-3
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
 _GRID = np.stack(np.meshgrid(_NODES, _NODES), axis=-1).reshape(-1, 2)
 _GRID_WEIGHTS = np.outer(_WEIGHTS, _WEIGHTS).ravel() / _WEIGHTS.sum() ** 2
+# Where the search for a class begins: distances from the origin, angles, spreads.
+_STARTS = np.array(
+    [
+        (rho, theta, np.log(spread))
+        for rho in np.linspace(0.0, 7.0, 15)
+        for theta in np.linspace(0.0, 2.0 * np.pi, 36, endpoint=False)
+        for spread in (0.15, 0.4, 1.0)
+    ]
+)
+_SEARCH_STEPS = 120
+# No class is taken to be wider than this, in units of 1/√k.
+_WIDEST_CLASS = 3.0
 
 
 class Places(NamedTuple):
-    """Centres z (n,) as complex numbers of the unit disc, and covariances (n, 2, 2) along its axes,
-    in units of 1/k."""
+    """Centres z (n,) in the unit disc, complex, and covariances (n, 2, 2) in units of 1/k."""
 
     centres: np.ndarray
     scatter: np.ndarray
@@ -52,7 +63,7 @@ class Places(NamedTuple):
         return Places(self.centres[which], self.scatter[which])
 
     def moved(self, f: Isometry) -> "Places":
-        """Where they are after an isometry of the unit disc that does not reflect."""
+        """The places after an isometry of the unit disc that does not reflect."""
         p, turn = complex(*f.shift), complex(*f.turn[:, 0])
         spun = turn * self.centres
         below = 1.0 + np.conj(p) * spun
@@ -103,9 +114,8 @@ def class_place(points: ArrayLike, curvature: float = 1.0) -> np.ndarray:
 
 
 def _ways(middle: complex, cells: np.ndarray) -> np.ndarray:
-    """The ways (n,) from a middle to cells (n,), all complex numbers, as long as the distance but
-    no longer than Huber's limit. Cells no farther out than `clipped` leaves them need no care at
-    the rim."""
+    """Ways (n,) from a middle to cells (n,), complex, as long as the distance but at most Huber's
+    limit. Cells that `clipped` has left need no care at the rim."""
     moved = (cells - middle) / (1.0 - np.conj(middle) * cells)
     radius = np.maximum(np.abs(moved), 1e-300)
     return moved * (np.minimum(2.0 * np.arctanh(radius), _WIDEST) / radius)
@@ -131,3 +141,52 @@ def slot_places(values: ArrayLike) -> Places:
         raise InvalidInput(f"no cells have the place of slot {int(np.argmin(fine))}")
     centres *= np.minimum(1.0, np.tanh(FARTHEST / 2.0) / np.maximum(np.abs(centres), 1e-300))
     return Places(centres, scatter + (_LEAST_SCATTER + 2.0 * slack) * np.eye(2))
+
+
+def landmarks_of_corners(
+    points: np.ndarray, classes: np.ndarray, curvature: float = 1.0
+) -> Landmarks:
+    """Landmarks of classes 0 to J−1 from corners (n, 2): centroid and root mean square distance."""
+    k = check_curvature(curvature)
+    centres = centroids(points, classes, curvature=k)
+    square = distance(points, centres[classes], k) ** 2
+    spreads = np.sqrt(np.bincount(classes, square) / np.bincount(classes))
+    return Landmarks(centres, np.maximum(spreads, NARROWEST / np.sqrt(k)))
+
+
+def landmarks_of_features(
+    means: Sequence[np.ndarray], drawn: Horocycles, curvature: float = 1.0
+) -> Landmarks:
+    """Landmarks of classes with these mean features, of the first few each: centre and spread (root
+    mean square) of the normally distributed cells whose mean features come nearest."""
+    everywhere = _features(_STARTS, drawn)
+    fits = np.array([_fitted(mean, everywhere, drawn) for mean in means])
+    places, root = _places(fits), np.sqrt(check_curvature(curvature))
+    centres = np.column_stack((places.centres.real, places.centres.imag))
+    return Landmarks(centres / root, np.sqrt(2.0 * places.scatter[:, 0, 0]) / root)
+
+
+def _fitted(mean: np.ndarray, everywhere: np.ndarray, drawn: Horocycles) -> np.ndarray:
+    """Distance from the origin, angle and logarithm of the spread of one class."""
+    from scipy.optimize import minimize  # slow to import, and sites do without
+
+    m = len(mean)
+    first = Horocycles(*(part[:m] for part in drawn))
+
+    def misfit(row: np.ndarray) -> float:
+        return float(np.square(_features(row[None], first)[0] - mean).sum())
+
+    start = _STARTS[np.square(everywhere[:, :m] - mean).sum(axis=1).argmin()]
+    best = minimize(misfit, start, method="Nelder-Mead", options={"maxfev": _SEARCH_STEPS})
+    return np.asarray(best.x)
+
+
+def _features(rows: np.ndarray, drawn: Horocycles) -> np.ndarray:
+    return _places(rows).mean_features(drawn)
+
+
+def _places(rows: np.ndarray) -> Places:
+    rho, theta, log_spread = rows.T
+    spread = np.clip(np.exp(log_spread), NARROWEST, _WIDEST_CLASS)
+    centres = np.tanh(np.clip(rho, -8.0, 8.0) / 2.0) * np.exp(1j * theta)
+    return Places(centres, np.square(spread)[:, None, None] * np.eye(2))

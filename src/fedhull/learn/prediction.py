@@ -1,20 +1,97 @@
-"""What a model says of cells: classes, how probable they are, and which cells are of none."""
+"""Predictions for points, or for the cells of an AnnData object, which are placed first: classes,
+their probabilities, and the cells of no class."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fedhull.errors import InvalidInput
-from fedhull.learn.judged import unassigned
-from fedhull.learn.placing import Placed
+from fedhull.learn.content import Judged
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
+    from fedhull.embed.embedder import CellEmbedder
+
+
 UNASSIGNED = "unassigned"
 # An .h5ad file takes this for the border of a folder.
 _SLASH, _INSTEAD = "/", "|"
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Points (n, d) in the model's frame; the encoder that they were computed with just now, None
+    if they were there before, and which of its genes the cells lack."""
+
+    points: np.ndarray
+    encoder: "CellEmbedder | None" = None
+    missing_genes: list[str] = field(default_factory=list)
+
+
+def points_of(model: Any, data: Any) -> Any:
+    """The points of an AnnData object's cells; anything else is points already."""
+    return place(model, data).points if is_annotated(data) else data
+
+
+def is_annotated(data: Any) -> bool:
+    """True for an AnnData object; nobody else need have AnnData installed."""
+    return hasattr(data, "obsm") and hasattr(data, "var_names")
+
+
+def place(
+    model: Any, adata: "AnnData", layer: str | None = None, encoder: "CellEmbedder | None" = None
+) -> Placed:
+    """The cells of an AnnData object in the model's frame: where its encoder has placed them
+    before, or where it places them now. The encoder is the one that is given, or the one that the
+    model carries; a `layer` is taken instead of X. If nobody knows which encoder the model's points
+    come from, those in ``obsm['X_poincare']`` are taken."""
+    from fedhull.embed.cells import KEY, cells_of, made_by
+
+    wanted = getattr(model, "encoder_", None)
+    encoder = encoder_for(model, encoder)
+    frame = wanted if encoder is None else encoder.hash
+    if layer is None and KEY in adata.obsm and frame in (None, made_by(adata)):
+        return Placed(np.asarray(adata.obsm[KEY], dtype=np.float64))
+    if encoder is not None:
+        return placed_by(encoder, cells_of(adata, layer))
+    if wanted is not None:
+        raise InvalidInput(
+            f"the model was trained on points from the encoder {wanted}, which it does not carry, "
+            f"and there are none of that encoder's in obsm[{KEY!r}]; name the file encoder.npz of "
+            f"the study's kit as encoder (--encoder)"
+        )
+    raise InvalidInput(
+        f"the model does not say which encoder its points come from, and there is no "
+        f"obsm[{KEY!r}]; name the encoder's file (--encoder), or place the cells with it first"
+        if layer is None
+        else "layer (--layer) is for cells that an encoder places, but the model carries none and "
+        "none is named; name its file as encoder (--encoder)"
+    )
+
+
+def placed_by(encoder: "CellEmbedder", cells: Any) -> Placed:
+    """`Cells` as the encoder places them."""
+    return Placed(encoder.transform(cells), encoder, encoder.preparation.missing(cells))
+
+
+def encoder_for(model: Any, given: "CellEmbedder | None" = None) -> "CellEmbedder | None":
+    """The given encoder, if it may be the model's, or the one that the model carries, if any."""
+    wanted: str | None = getattr(model, "encoder_", None)
+    if given is not None:
+        if wanted not in (None, given.hash):
+            raise InvalidInput(
+                f"the model was trained on points from the encoder {wanted}, but this one is "
+                f"{given.hash}; use the encoder in the study's kit"
+            )
+        return given
+    content: bytes | None = getattr(model, "encoder_file_", None)
+    if content is None:
+        return None
+    from fedhull.embed.embedder import cell_embedder_from_bytes
+
+    return cell_embedder_from_bytes(content, "the model's encoder")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,27 +116,24 @@ class Prediction:
 
     @property
     def names(self) -> list[str]:
-        """What stands in `labels`: the names of all classes in alphabetical order, then
-        "unassigned", if any cell is."""
+        """Categories of `labels`: all classes by name, then "unassigned", if any cell is."""
         return list(dict.fromkeys([*sorted(map(str, self.classes)), *self.labels]))
 
     @property
     def probability(self) -> np.ndarray | None:
-        """How probable the most probable class is, (n,), of cells that are not assigned to it
-        too."""
+        """Probability of the most probable class, (n,), whether or not a cell is assigned to it."""
         return None if self.probabilities is None else self.probabilities.max(axis=1)
 
     def by_class(self, plain: bool = False) -> dict[str, np.ndarray]:
-        """{name of a class: its probabilities (n,)} in alphabetical order; where two classes have
-        one name, those of both together. With `plain` names can be columns of an .h5ad file: "|"
-        stands for "/"."""
-        found: dict[str, np.ndarray] = {}
+        """{class: probabilities (n,)} in alphabetical order, summed for classes of one name. With
+        `plain`, "|" stands for "/", so that names can be columns of an .h5ad file."""
+        summed: dict[str, np.ndarray] = {}
         if self.probabilities is None:
-            return found
+            return summed
         for name, column in zip(map(str, self.classes), self.probabilities.T, strict=True):
             key = name.replace(_SLASH, _INSTEAD) if plain else name
-            found[key] = found[key] + column if key in found else column
-        return dict(sorted(found.items()))
+            summed[key] = summed[key] + column if key in summed else column
+        return dict(sorted(summed.items()))
 
     def columns(self, cells: Any) -> dict[str, Any]:
         """A table with a row for each cell, whose names are given."""
@@ -72,8 +146,8 @@ class Prediction:
 def predict_points(
     model: Any, points: np.ndarray, least: float | None = None, everything: bool = False
 ) -> Prediction:
-    """What a model says of points (n, d). Those that are far from all classes are "unassigned",
-    unless `everything` is to be assigned; so are those whose most probable class has less than the
+    """A model's predictions for points (n, d). Those far from all classes are "unassigned", unless
+    `everything` is to be assigned; so are those whose most probable class has less than the
     probability `least`."""
     if points.ndim != 2 or not np.isfinite(points).all():
         raise InvalidInput("points must be numbers, shape (n, d), none of them NaN or infinity")
@@ -102,20 +176,31 @@ def predict_points(
 
 
 def note_prediction(
-    adata: "AnnData", placed: Placed, found: Prediction, key_added: str = "fedhull"
+    adata: "AnnData", placed: Placed, prediction: Prediction, key_added: str = "fedhull"
 ) -> None:
-    """Write what a model says of the cells to an AnnData object, and where they were placed for
-    it."""
+    """Write a prediction to an AnnData object, with the points it was made for."""
     import pandas as pd
 
-    from fedhull.embed.annotated import KEY, annotate
+    from fedhull.embed.cells import KEY, annotate
     from fedhull.embed.embedding import Embedding
 
-    adata.obs[f"{key_added}_label"] = pd.Categorical(found.labels, found.names)
-    if found.probabilities is not None:
-        adata.obs[f"{key_added}_probability"] = found.probability
-        by_class = pd.DataFrame(found.by_class(plain=True), index=adata.obs_names)
+    adata.obs[f"{key_added}_label"] = pd.Categorical(prediction.labels, prediction.names)
+    if prediction.probabilities is not None:
+        adata.obs[f"{key_added}_probability"] = prediction.probability
+        by_class = pd.DataFrame(prediction.by_class(plain=True), index=adata.obs_names)
         adata.obsm[f"{key_added}_probabilities"] = by_class
     if placed.encoder is not None:
-        made = Embedding(placed.points, placed.encoder, False, placed.missing_genes, {})
-        annotate(adata, made, f"X_{key_added}" if KEY in adata.obsm else KEY)
+        embedding = Embedding(placed.points, placed.encoder, False, placed.missing_genes, {})
+        annotate(adata, embedding, f"X_{key_added}" if KEY in adata.obsm else KEY)
+
+
+def unassigned(model: Any, points: Any) -> np.ndarray:
+    """Mask (n,) of the points (n, 2), or of an AnnData object's cells, that are too far from all
+    classes of a model to be of any. At most 1 % of the held-out cells that set the limit were too
+    far; without any, none is."""
+    moved, points = getattr(model, "moved", None), points_of(model, points)
+    x = np.asarray(points, dtype=np.float64) if moved is None else moved(points)
+    judged: Judged | None = getattr(model, "judged_", None)
+    if judged is None:
+        return np.zeros(len(x), dtype=bool)
+    return judged.marks.farness(x, judged.curvature) > judged.reach

@@ -5,18 +5,18 @@ isometries are tried, those that are likely beforehand; for each, slots are assi
 classes at the least cost; the best few are refined, isometry and assignment in turn.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from fedhull.disc.align import generators
+from fedhull.disc.align import align_shrunk, generators
 from fedhull.disc.isometry import Isometry, rotation, translation
-from fedhull.disc.shrink import align_shrunk
 from fedhull.learn.places import Places
 
 # How large isometries are beforehand: a move, and a turn.
 MOVE, TURN = 0.35, 0.18
-# However many cells a slot has, it counts like fewer than so many: sites differ by more than chance
+# A slot counts like fewer cells than this, however many it has: sites differ by more than chance
 # (as in `slots`); and along any axis centres differ by this much beyond it.
 _MOST_WEIGHT, _DIFFERENT = 20.0, 0.1
 # No slot costs more than this, so that one which fits nowhere does not move the others.
@@ -38,8 +38,7 @@ class Template(NamedTuple):
 
 
 class Registration(NamedTuple):
-    """An isometry, the classes (n,) of the slots with −1 for one of its own, and what both cost: −2
-    times the logarithm of their probability."""
+    """An isometry, classes (n,) of slots, −1 for its own, and −2·log of their probability."""
 
     isometry: Isometry
     classes: np.ndarray
@@ -47,7 +46,7 @@ class Registration(NamedTuple):
 
 
 def slot_weights(counts: np.ndarray) -> np.ndarray:
-    """What slots with these counts count for."""
+    """Weights of slots with these counts."""
     return counts / (1.0 + counts / _MOST_WEIGHT)
 
 
@@ -57,12 +56,12 @@ def register(
     """Ways to see a site's slots as classes of the template, the likeliest first, no two of which
     assign alike. alone : what a slot of no class costs."""
     costs = []
-    for f in _GRID:
+    for f in _grid():
         table = slot_costs(places.moved(f), weights, template)
         classes, cost = assign(table, alone)
         costs.append((cost + prior_cost(f), classes, f))
     costs.sort(key=lambda entry: entry[0])
-    found: dict[bytes, Registration] = {}
+    ways: dict[bytes, Registration] = {}
     tried: set[bytes] = set()
     for cost, classes, f in costs:
         if len(tried) == _REFINED or cost > costs[0][0] + _NEAR:
@@ -72,14 +71,14 @@ def register(
         tried.add(classes.tobytes())
         refined = _refined(places, weights, template, alone, f, classes)
         key = refined.classes.tobytes()
-        if key not in found or refined.cost < found[key].cost:
-            found[key] = refined
-    return sorted(found.values(), key=lambda entry: entry.cost)
+        if key not in ways or refined.cost < ways[key].cost:
+            ways[key] = refined
+    return sorted(ways.values(), key=lambda entry: entry.cost)
 
 
 def slot_costs(places: Places, weights: np.ndarray, template: Template) -> np.ndarray:
-    """How badly slots fit classes (n, g): −2 times the logarithm of the probability, up to a
-    constant, of where their centres are and of how their cells scatter."""
+    """Misfit of slots and classes (n, g): −2 times the logarithm of the probability, up to a
+    constant, of the slots' centres and of the scatter of their cells."""
     z, c = places.centres[:, None], template.places.centres
     seen = (z - c) / (1.0 - np.conj(c) * z)
     length = np.maximum(np.abs(seen), 1e-300)
@@ -120,15 +119,17 @@ def prior_cost(f: Isometry) -> float:
 def freedom_cost(
     places: Places, weights: np.ndarray, template: Template, classes: np.ndarray
 ) -> float:
-    """What it costs that an isometry was free to fit: log|I + Λ⁻¹H| for what slots say of it, H,
-    and what was known beforehand, Λ. Without it sites would be moved that were measured alike."""
+    """The cost of an isometry's freedom to fit: log|I + Λ⁻¹H| for the information H in slots and Λ
+    in the prior. Without it sites would be moved that were measured alike."""
     held = classes >= 0
     known = np.diag([MOVE**-2.0, MOVE**-2.0, TURN**-2.0])
     z = np.column_stack((places.centres[held].real, places.centres[held].imag))
     lengths = 2.0 / (1.0 - (z * z).sum(axis=1))
     ways = generators(z, 1.0) * lengths[:, None]
-    told = np.einsum("aik,bik,i->ab", ways, ways, 1.0 / _variances(weights, template, classes))
-    return float(np.linalg.slogdet(known + told)[1] - np.linalg.slogdet(known)[1])
+    information = np.einsum(
+        "aik,bik,i->ab", ways, ways, 1.0 / _variances(weights, template, classes)
+    )
+    return float(np.linalg.slogdet(known + information)[1] - np.linalg.slogdet(known)[1])
 
 
 def fit_isometry(
@@ -147,8 +148,7 @@ def fit_isometry(
 
 
 def _variances(weights: np.ndarray, template: Template, classes: np.ndarray) -> np.ndarray:
-    """By how much centres of slots and of their classes differ along an axis, squared; of those
-    slots that have a class."""
+    """Variances along an axis of centres of slots, of those with a class, about its centre."""
     held = classes >= 0
     both = 1.0 / weights[held] + 1.0 / template.weights[classes[held]]
     scatter = template.places.scatter[classes[held]]
@@ -177,6 +177,7 @@ def _refined(
     return best
 
 
+@cache
 def _grid() -> list[Isometry]:
     """Isometries that are likely beforehand, close enough together that one leads to the best."""
     ways = np.arange(8) * np.pi / 4.0
@@ -186,6 +187,3 @@ def _grid() -> list[Isometry]:
         for way in ways
     ]
     return [translation(move) @ rotation(float(turn)) for turn in _TURNS for move in moves]
-
-
-_GRID = _grid()

@@ -1,4 +1,4 @@
-"""What a proposal may not ask a site: anything about fewer cells than the study's minimum.
+"""Protection from proposals that ask about fewer cells than the study's minimum.
 
 What sites say of candidates is summed over their cells, but candidates are the coordinator's, and
 may be made to ask. One that gives a class to a small island in the disc counts the cells on it; two
@@ -10,7 +10,6 @@ them, and answers alike for candidates that so few cells tell apart.
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 Predict = Callable[[np.ndarray], np.ndarray]
 
@@ -28,11 +27,13 @@ def on_islands(
     least: int,
     curvature: float,
 ) -> np.ndarray:
-    """Which of the points `tested` (m, 2) lie on an island of some candidate, given what each
-    candidate predicts for them, (C, m): a region that has fewer than `least` of the site's `cells`
-    (n, 2) and ends before the circle through the farthest of so many. A region that merely begins
-    between two cells goes on beyond that circle."""
-    found = np.zeros(len(tested), dtype=bool)
+    """Mask of the points `tested` (m, 2) that lie on an island of some candidate, given each
+    candidate's predictions for them, (C, m). An island is a region with fewer than `least` of the
+    site's `cells` (n, 2) that ends before the circle through the farthest of its `least` nearest
+    cells. A region that merely begins between two cells goes on beyond that circle."""
+    from scipy.spatial import cKDTree  # slow to import, and only judges need it
+
+    islands = np.zeros(len(tested), dtype=bool)
     distances, nearest = cKDTree(cells).query(tested, k=min(least, len(cells)))
     farthest = distances.reshape(len(tested), -1)[:, -1]
     neighbours, position = np.unique(nearest.reshape(len(tested), -1), return_inverse=True)
@@ -44,21 +45,21 @@ def on_islands(
             reaches = _reaches_circle(
                 predict, mine[doubtful], tested[doubtful], farthest[doubtful], curvature
             )
-            found[doubtful] |= ~reaches
-    return found
+            islands[doubtful] |= ~reaches
+    return islands
 
 
 def _reaches_circle(
     predict: Predict, given: np.ndarray, centres: np.ndarray, radii: np.ndarray, curvature: float
 ) -> np.ndarray:
-    """Whether the classes given to points (m, 2) are also given somewhere on circles around."""
+    """Mask of points (m, 2) whose class is also given somewhere on the circles around them."""
     circles = (centres @ (1.0, 1j))[:, None] + radii[:, None] * _AROUND
     inside = np.abs(circles) < (1.0 - 1e-12) / np.sqrt(curvature)
     probes = circles[inside]
     alike = np.zeros(circles.shape, dtype=bool)
     if len(probes):
-        said = predict(np.column_stack((probes.real, probes.imag)))
-        alike[inside] = said == np.repeat(given, inside.sum(axis=1))
+        predicted = predict(np.column_stack((probes.real, probes.imag)))
+        alike[inside] = predicted == np.repeat(given, inside.sum(axis=1))
     # a circle outside the disc is no end
     return alike.any(axis=1) | ~inside.any(axis=1)
 
@@ -66,7 +67,7 @@ def _reaches_circle(
 def settled(
     log_probabilities: np.ndarray, true: np.ndarray, least: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What a site goes by: log-probabilities (C, n, J) and predicted columns (C, n) of its cells,
+    """A site's answers: log-probabilities (C, n, J) and predicted columns (C, n) of its cells,
     whose true columns are `true` (n,).
 
     A candidate that differs from an earlier one on a few cells only, fewer than `least`, counts as
@@ -92,5 +93,5 @@ def settled(
 def _first_like(differs: np.ndarray, least: int) -> int | None:
     """The first row of (c, n) in which some cells differ, but too few to be told."""
     few = differs.sum(axis=1)
-    found = np.flatnonzero((few > 0) & (few < least))
-    return int(found[0]) if len(found) else None
+    alike = np.flatnonzero((few > 0) & (few < least))
+    return int(alike[0]) if len(alike) else None

@@ -2,15 +2,14 @@
 
 A sketch is the sum, over the cells of a class, of cos B and sin B for four directions ω, B = B_ω(x)
 being the horocycle of the cell (`horocycles`). In the disc the directions are a right-angled cross,
-turned by an angle that the study's seed gives; in other dimensions they are drawn from the seed.
-Every number lies in [−1, 1], so that a cell adds at most 1 to each sum, wherever it lies.
+turned by an angle that the study's seed gives; in other dimensions they are drawn from the seed. A
+cell adds at most 1 to each sum, wherever it lies.
 
-Sums are made in fixed point: each number of each cell is rounded to a multiple of 2⁻²⁴ *before* it
-is added. So the sketches of parts add up to the sketch of the whole, exactly, in any order. What a
-site sends of a class is then rounded to halves (`slot_sketch`). Matching needs no more, and 24 bits
-would tell whoever has a list of candidate cells which of them are in the class. Eight numbers are
-fewer than the ten coordinates of five cells; `tests/attacks/test_solving_moments.py` shows what can
-be solved for.
+Each number of each cell is rounded to a multiple of 2⁻²⁴ *before* it is added, so that sketches of
+parts add up exactly, in any order. What leaves a site is rounded to halves (`slot_sketch`).
+Matching needs no more, and 24 bits would tell whoever has a list of candidate cells which of them
+are in the class. Eight numbers are fewer than the ten coordinates of five cells;
+`tests/attacks/test_solving_moments.py` shows what can be solved for.
 """
 
 import numpy as np
@@ -30,7 +29,7 @@ _DIRECTIONS = LENGTH // 2
 # The sketch of a cell is four points of a circle, each number rounded by up to half a unit: no
 # longer than this, in units of 2⁻²⁴.
 LONGEST = (2 << BITS) + 2
-# Cells are worked on so many at a time: memory does not grow with their number.
+# Cells are processed in chunks, so that memory does not grow with their number.
 _AT_ONCE = 1 << 16
 
 
@@ -68,8 +67,7 @@ def class_sketch(points: ArrayLike, curvature: float = 1.0, seed: int = 0) -> np
 
 
 def slot_sketch(points: ArrayLike, curvature: float = 1.0, seed: int = 0) -> np.ndarray:
-    """The sketch (8,) of cells (n, d) as it leaves a site: rounded to multiples of ½, still in
-    units of 2⁻²⁴ and still between −n and n.
+    """The sketch (8,) of cells (n, d) that leaves a site: multiples of ½ in units of 2⁻²⁴.
 
     >>> (slot_sketch([[0.1, 0.2], [0.3, 0.1], [-0.2, 0.5]]) / 2**24).tolist()
     [2.5, -1.5, 2.5, 1.0, 2.5, 0.0, 2.5, -1.5]
@@ -83,7 +81,7 @@ def to_fixed(values: ArrayLike) -> np.ndarray:
 
 
 def from_fixed(sums: ArrayLike) -> np.ndarray:
-    """What sums of such whole numbers stand for."""
+    """The numbers that sums of such whole numbers stand for."""
     return np.ldexp(np.asarray(sums).astype(np.float64), -BITS)
 
 
@@ -109,7 +107,6 @@ def slot_means(sums: ArrayLike, counts: ArrayLike) -> np.ndarray:
     if beyond.any():
         bad = int(np.argmax(beyond))
         raise InvalidInput(
-            f"sums must be sums of cosines and sines, but those of slot {bad} are more than its "
-            f"{n[bad]} cells can make"
+            f"sums of cosines and sines of slot {bad} are more than its {n[bad]} cells can make"
         )
     return means

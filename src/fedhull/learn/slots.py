@@ -1,4 +1,4 @@
-"""Which slots of different sites hold the same class, told by the means of their sketches.
+"""Matching of slots across sites: those of one class, by the means of their sketches.
 
 A slot is a class at a site: how many cells, and the mean of its sketch. Slots of one class differ
 by chance, the more the fewer cells they have, and a little from site to site; slots of one site are
@@ -16,27 +16,129 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedhull.errors import InvalidInput
-from fedhull.learn.certainty import assigned, match_certainty, squares
 from fedhull.learn.grouping import Matched, numbered_by_appearance
-from fedhull.learn.merging import merge_groups, merge_slots, middles_of
-from fedhull.learn.rearranging import rearrangements
+from fedhull.learn.merging import merge_groups, merge_slots, middles_of, rearrangements
 
-# However many cells a slot has, its mean counts like that of fewer than so many: sites differ by
-# more than chance, and a large class must not outweigh a rare one.
+# The worth of evidence: means are not quite normal and their noise is estimated.
+_EVIDENCE = 0.25
+# Nothing is more certain than what is better by this.
+_ENOUGH = 150.0
+# A slot's mean counts like that of fewer cells than this, however many it has: sites differ by more
+# than chance, and a large class must not outweigh a rare one.
 _MOST_WEIGHT = 20.0
-# What is known of the noise beforehand counts like so many slots, and noise is never below this.
+# The prior of the noise counts like this many slots, and noise is never below this.
 _PRIOR_SLOTS, _LEAST_NOISE = 24.0, 1e-2
 _MOST_STEPS = 50
-# Looking for the number of classes starts from at least so many, if there are as many slots, and
-# ends when so many numbers in a row were no better.
+# The search for the number of classes starts from at least this many, if there are as many slots,
+# and ends after this many numbers in a row that were no better.
 _FIRST_NUMBER, _PATIENCE = 40, 6
-# With more slots than this the first answer stands; with fewer it is rearranged so many times.
+# With more slots than this the first answer stands; with fewer it is rearranged this often.
 _MOST_TO_REARRANGE, _MOST_REARRANGED = 600, 8
 
 
+def squares(points: np.ndarray, middles: np.ndarray) -> np.ndarray:
+    """Squared distances (n, g) of points (n, m) from middles (g, m)."""
+    # seen from the middle of all, so that little cancels
+    origin = middles.mean(axis=0)
+    x, y = points - origin, middles - origin
+    lengths = np.einsum("ij,ij->i", x, x)[:, None] + np.einsum("ij,ij->i", y, y)
+    return np.maximum(lengths - 2.0 * (x @ y.T), 0.0)
+
+
+def assigned(costs: np.ndarray, owners: np.ndarray) -> np.ndarray:
+    """Columns of costs (n, g) for slots, different for one owner's, at the least total."""
+    # slow to import, and not needed where a matching is only named
+    from scipy.optimize import linear_sum_assignment
+
+    groups = costs.argmin(axis=1)
+    pairs, times = np.unique(owners * costs.shape[1] + groups, return_counts=True)
+    # all other owners have for each slot what is best for it
+    for family in _families(owners, np.unique(pairs[times > 1] // costs.shape[1])):
+        rows, columns = linear_sum_assignment(costs[family])
+        groups[family[rows]] = columns
+    return groups
+
+
+def match_certainty(
+    points: np.ndarray, weights: np.ndarray, owners: np.ndarray, groups: np.ndarray
+) -> np.ndarray:
+    """Certainty of each slot's match, (n,): 1/(1 + exp(−Δ/2)), where Δ is by how much worse the
+    slots of its owner fit if this one is of any other class, or of one that nobody else has.
+
+    Slots of weight w scatter by 1/w in every direction of their points (n, m).
+    """
+    # what the information criterion of Bayes asks for a middle of its own
+    alone = points.shape[1] * (1.0 + np.log(len(points)))
+    fit = _misfit(points, weights, groups, alone)
+    slots = np.arange(len(fit))
+    own, single = fit[slots, groups], np.bincount(groups)[groups] == 1
+    elsewhere = fit.copy()
+    elsewhere[slots, groups] = np.where(single, np.inf, alone)
+    margins = elsewhere.min(axis=1) - own
+    content = margins >= 0.0
+    for family in _families(owners, np.unique(owners)):
+        # where all have what is best for them, nobody gains by another's going: no need to look
+        clear = content[family].all()
+        for slot in family:
+            if not (clear and margins[slot] >= _ENOUGH):
+                margins[slot] = _loss(
+                    fit[family], family == slot, groups[family], alone, bool(single[slot])
+                )
+    return certainty_of(margins)
+
+
+def certainty_of(margins: np.ndarray | float) -> np.ndarray:
+    """1/(1 + exp(−Δ/2)) for margins Δ, evidence being worth less than it seems."""
+    return np.asarray(1.0 / (1.0 + np.exp(-0.5 * _EVIDENCE * np.clip(margins, -_ENOUGH, _ENOUGH))))
+
+
+def _loss(
+    fit: np.ndarray, this: np.ndarray, groups: np.ndarray, alone: float, single: bool
+) -> float:
+    """By how much the best assignment of an owner's slots (f, g) gets worse if this slot may not
+    be in its group. Each may be in a group of its own, unless it is in one already."""
+    from scipy.optimize import linear_sum_assignment
+
+    apart = np.full((len(fit), len(fit)), np.inf)
+    np.fill_diagonal(apart, alone)
+    table = np.hstack((fit, apart))
+    least = fit[np.arange(len(fit)), groups].sum()
+    row = int(np.argmax(this))
+    table[row, groups[row]] = np.inf
+    if single:
+        table[row, fit.shape[1] + row] = np.inf
+    if not np.isfinite(table[row]).any():
+        return _ENOUGH
+    rows, columns = linear_sum_assignment(table)
+    return float(table[rows, columns].sum() - least)
+
+
+def _misfit(
+    points: np.ndarray, weights: np.ndarray, groups: np.ndarray, alone: float
+) -> np.ndarray:
+    """Misfit of slots and groups (n, g): squared distance from the others over scatter."""
+    total = np.bincount(groups, weights)
+    away = squares(points, middles_of(points, weights, groups))
+    fit = away / (1.0 / weights[:, None] + 1.0 / total)
+    slots, others = np.arange(len(points)), total[groups] - weights
+    single = np.bincount(groups)[groups] == 1
+    others[single] = 1.0
+    # from the middle of the others a slot is farther away by total/others
+    apart = away[slots, groups] * (total[groups] / others) ** 2 / (1.0 / weights + 1.0 / others)
+    fit[slots, groups] = np.where(single, alone, apart)
+    return fit
+
+
+def _families(owners: np.ndarray, who: np.ndarray) -> list[np.ndarray]:
+    """The slots of each of these owners."""
+    order = np.argsort(owners, kind="stable")
+    first = np.searchsorted(owners[order], who, side="left")
+    last = np.searchsorted(owners[order], who, side="right")
+    return [order[a:b] for a, b in zip(first, last, strict=True)]
+
+
 class _Study(NamedTuple):
-    """The slots: means (n, m), weights (n,), owners (n,), and w·variance (m,) of the means, as far
-    as it is known beforehand."""
+    """Slots: means (n, m), weights (n,), owners (n,), and prior of w·variance (m,)."""
 
     means: np.ndarray
     weights: np.ndarray
@@ -45,8 +147,7 @@ class _Study(NamedTuple):
 
     @classmethod
     def of(cls, means: np.ndarray, counts: np.ndarray, owners: np.ndarray) -> "_Study":
-        """Cosine and sine of a wave have the variance 1 − |z|² over cells, together: the mean z
-        of a slot gives it away."""
+        """Slots with priors: a wave has the variance 1 − |z|² over cells with mean z."""
         weights = counts / (1.0 + counts / _MOST_WEIGHT)
         lengths = means[:, 0::2] ** 2 + means[:, 1::2] ** 2
         variance = np.clip(1.0 - lengths, 0.0, 1.0).mean(axis=0) / 2.0
@@ -55,7 +156,7 @@ class _Study(NamedTuple):
 
     @property
     def largest(self) -> int:
-        """How many slots the owner with the most has."""
+        """The largest number of slots of one owner."""
         return int(np.bincount(self.owners).max())
 
     def scatter(self, groups: np.ndarray) -> tuple[np.ndarray, float]:
@@ -67,8 +168,7 @@ class _Study(NamedTuple):
         return _PRIOR_SLOTS * np.diag(self.variance) + away.T @ away, free
 
     def scaled(self, groups: np.ndarray) -> np.ndarray:
-        """The means in coordinates in which a slot of weight w scatters by 1/w in every direction,
-        judging by these groups."""
+        """The means in coordinates where slots of weight w scatter by 1/w about these groups."""
         scatter, free = self.scatter(groups)
         return self.means @ np.linalg.cholesky(np.linalg.inv(scatter / free))
 
@@ -78,16 +178,16 @@ def match_slots(
 ) -> Matched:
     """Sort slots into classes, never two of one owner into the same.
 
-    means (n, 2p) : mean sketches, cosine and sine of p waves in turn. counts (n,) : how many cells.
-    owners (n,) : whose slot it is. n_classes : how many classes there are over all sites; fewer are
-    found if no slot bears witness of one, as when a rare class is withheld everywhere. With 0 the
-    number is found. It is never below the number of slots that one owner has.
+    means (n, 2p) : mean sketches, cosine and sine of p waves in turn. counts (n,) : cells of each
+    slot. owners (n,) : owner of each slot. n_classes : number of classes over all sites; fewer are
+    found if no slot bears witness of one. With 0 the number is found. It is never below the number
+    of slots that one owner has.
 
     Slots are weighed by count, up to a limit, and compared in units of their noise. Merged pair by
     pair they give classes to start from. Then each owner's slots are assigned to different classes
     at the least total squared distance (the Hungarian method), and the classes' middles follow,
-    until nothing changes. From there classes are merged one by one, and at the number for which
-    there is most evidence (`_evidence`) merged and split once more as long as that helps.
+    until nothing changes. From there classes are merged one by one, and at the number with the most
+    evidence (`_evidence`) merged and split once more as long as that helps.
 
     >>> left, right = [0.9, 0.1, 0.2, 0.8], [-0.7, 0.5, 0.9, 0.1]
     >>> match_slots([left, right, right, left], [9, 80, 7, 30], ["a", "a", "b", "b"]).groups
@@ -165,8 +265,8 @@ def _improved(study: _Study, groups: np.ndarray, most: int) -> np.ndarray:
         for middles in rearrangements(scaled, study.weights, study.owners, groups):
             if study.largest <= len(middles) <= most:
                 new = _settled(scaled, study.weights, study.owners, middles)
-                if (found := _evidence(study, new)) > evidence + 1e-9:
-                    evidence, better = found, new
+                if (new_evidence := _evidence(study, new)) > evidence + 1e-9:
+                    evidence, better = new_evidence, new
         if better is None:
             break
         groups = better

@@ -1,4 +1,7 @@
-"""The paper's classifiers: the Poincaré SVM (Sec. 3, eq. 7–8) and its Euclidean counterpart."""
+"""The paper's classifiers: the Poincaré SVM (Sec. 3, eq. 7–8) and its Euclidean counterpart.
+
+One-vs-rest scores become probabilities by Platt scaling (App. H); Platt's letters a, b are kept.
+"""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -8,8 +11,8 @@ from typing import Annotated, Any
 
 import msgspec
 import numpy as np
-from scipy.optimize import nnls
-from scipy.special import log_expit, softmax
+from scipy.optimize import minimize, nnls
+from scipy.special import expit, log_expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.svm import LinearSVC
 from sklearn.utils.multiclass import check_classification_targets
@@ -20,8 +23,49 @@ from fedhull.disc.maps import geodesic_midpoint, log_map, pairwise_distance
 from fedhull.disc.points import as_ball_points, check_curvature
 from fedhull.errors import InvalidInput
 from fedhull.learn.content import Content, check_shape, shared
-from fedhull.learn.placing import points_of
-from fedhull.learn.platt import PlattScaled
+from fedhull.learn.prediction import points_of
+
+
+def platt(scores: np.ndarray, positive: np.ndarray, shift: bool = True) -> tuple[float, float]:
+    """a, b such that 1/(1 + exp(a·score + b)) is the probability of the positive class.
+
+    The targets are smoothed as Platt (1999) proposes, so that perfect scores do not give a = −∞.
+    Without `shift`, b stays 0 and a score of 0 means one half.
+    """
+    n_positive = int(positive.sum())
+    n_negative = len(positive) - n_positive
+    target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+
+    def loss(ab: np.ndarray) -> tuple[float, np.ndarray]:
+        z = ab[0] * scores + ab[1]
+        slope = target - expit(-z)
+        value = -(target * log_expit(-z) + (1.0 - target) * log_expit(z)).sum()
+        return float(value), np.array([(slope * scores).sum(), shift * slope.sum()])
+
+    start = np.array([0.0, shift * np.log((n_negative + 1) / (n_positive + 1))])
+    a, b = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-6}).x
+    return float(a), float(b)
+
+
+@dataclass(frozen=True)
+class PlattScaled:
+    """A binary scorer with its Platt coefficients."""
+
+    score: Any
+    a: float
+    b: float
+
+    @classmethod
+    def fit(
+        cls, score: Any, points: np.ndarray, positive: np.ndarray, shift: bool
+    ) -> "PlattScaled":
+        """Scale a scorer on its training points."""
+        return cls(score, *platt(score(points), positive, shift))
+
+    def log_odds(self, points: np.ndarray) -> np.ndarray:
+        """Log-odds of the positive class, shape (n,)."""
+        return -(self.a * self.score(points) + self.b)
+
 
 Score = Callable[[np.ndarray], np.ndarray]
 Temperature = Annotated[float, msgspec.Meta(gt=0, le=1e3)]
@@ -160,7 +204,7 @@ class _OneVsRest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _temperature(self) -> float | None:
-        """As it stands in a model file: not at all, unless something has changed it."""
+        """The temperature in a model file: none, unless something has changed it."""
         return None if self.temperature_ == 1.0 else self.temperature_
 
     @abstractmethod
@@ -171,10 +215,9 @@ class _OneVsRest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 class PoincareSVC(_OneVsRest):
     """A linear SVM in the tangent space of a reference point between the classes (eq. 7–8).
 
-    The reference point is the geodesic midpoint of the closest pair of corners of the two hulls;
-    of the `n_pairs` closest, the one with the best training accuracy. There is no intercept: the
-    boundary is a geodesic through the reference point. C is the paper's λ; infinity asks for the
-    hard margin. The paper's code uses the squared hinge.
+    The reference point is the geodesic midpoint of the closest pair of corners of the two hulls; of
+    the `n_pairs` closest, the one with the best training accuracy. There is no intercept: the
+    boundary is a geodesic through it. C is the paper's λ; infinity asks for the hard margin.
 
     >>> model = PoincareSVC(C=10.0).fit([[0.5, 0.1], [0.6, 0.0], [-0.5, 0.0]], [1, 1, 0])
     >>> model.predict([[0.3, 0.3], [-0.1, 0.2]])
@@ -204,7 +247,7 @@ class PoincareSVC(_OneVsRest):
         return cls(strength, curvature=curvature)
 
     def to_content(self) -> PoincareContent:
-        """What stands in a model file."""
+        """The classifier as it stands in a model file."""
         check_is_fitted(self)
         scorers = [
             GeodesicScorer(s.a, s.b, s.score.p.tolist(), s.score.w.tolist(), s.score.curvature)
@@ -283,7 +326,7 @@ class EuclideanSVC(_OneVsRest):
         return cls(strength)
 
     def to_content(self) -> EuclideanContent:
-        """What stands in a model file."""
+        """The classifier as it stands in a model file."""
         check_is_fitted(self)
         scorers = [
             LinearScorer(s.a, s.b, s.score.w.tolist(), s.score.intercept) for s in self.scorers_

@@ -1,30 +1,38 @@
-"""How candidates for a study's model do on held-out cells, in whole numbers that sites add up.
+"""Tallies of candidates for a study's model on held-out cells, which sites add up, and the choice.
 
 Of each candidate: a confusion matrix; at each of a few temperatures, by which its logits would be
-divided, the log-loss, and how often it is right at each level of confidence. And, once for all of
-them, how far cells are from the classes. Counts are whole by themselves; losses and confidences are
-summed over a site's cells and then rounded to sixteenths, which is all that a choice needs.
-
-A cell's loss counts as no more than 5, so that none decides alone. Cells of classes with few cells
-at a site stand in one row together, of which only right and wrong are told apart.
+divided, the log-loss and calibration at each level of confidence. And, once for all of them, how
+far cells are from the classes. Counts are whole by themselves; losses and confidences are summed
+over a site's cells and then rounded to sixteenths. A cell's loss counts as no more than 5, so that
+none decides alone. Cells of classes with few cells at a site stand in one row together, of which
+only right and wrong are told apart.
 """
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import log_softmax
 
 from fedhull.errors import InvalidInput
+from fedhull.learn.content import Judged, Landmarks, Level
 
 TEMPERATURES = 2.0 ** (np.arange(-4, 5) / 2.0)
 LEVELS = 10
-# Farness (learn/reach.py) is counted between these.
+# Farness (`judged`) is counted between these.
 EDGES = 2.0 ** (np.arange(-8, 25) / 4.0)
 UNIT = 16
 _LARGEST_LOSS = 5.0
-# No sum over so many cells is larger than so many units for each.
+# Upper bound of a sum, in units for each cell.
 UNITS_PER_CELL = int(_LARGEST_LOSS * UNIT) + 1
+# At most this share of held-out cells may be too far from all classes.
+_MOST_LOST = 0.01
+# A candidate other than the first must make held-out cells e³ = 20 times as likely.
+_CLEARLY_BETTER = 3.0
+# Where cells are few, temperatures near 1 are more credible: log T ~ N(0, (1/2)²).
+_DOUBT = 2.0
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class Tally:
 
     @classmethod
     def none(cls, n_candidates: int, n_classes: int) -> "Tally":
-        """Of no cells."""
+        """The tally of no cells."""
         temperatures = len(TEMPERATURES)
         return cls(
             np.zeros((n_candidates, n_classes + 1, n_classes), dtype=np.int64),
@@ -105,23 +113,25 @@ class Tally:
         """The nearest tally that cells can have to one with noise in it: no number is negative, and
         all parts are of as many cells as the confusion matrices are on average."""
         n = max(round(self.confusion[:, :-1].sum(axis=(1, 2)).mean()), 1)
-        made = Tally.none(*self.confusion.shape[::2])
-        made.far[:] = _nearest(self.far, n)
-        made.losses[:] = np.maximum(self.losses, 0)
+        nearest = Tally.none(*self.confusion.shape[::2])
+        nearest.far[:] = _nearest(self.far, n)
+        nearest.losses[:] = np.maximum(self.losses, 0)
         for c, matrix in enumerate(self.confusion):
             # every cell's class was said, so that there is nothing in the last row
-            made.confusion[c, :-1] = _nearest(matrix[:-1], n)
-            hits = int(np.trace(made.confusion[c]))
+            nearest.confusion[c, :-1] = _nearest(matrix[:-1], n)
+            hits = int(np.trace(nearest.confusion[c]))
             for t in range(len(TEMPERATURES)):
                 cells, right, sure = self.levels[c, t].T
                 cells = _nearest(cells, n)
                 right = np.minimum(_nearest(right, hits), cells)
-                made.levels[c, t] = np.column_stack((cells, right, np.clip(sure, 0, cells * UNIT)))
-        return made
+                nearest.levels[c, t] = np.column_stack(
+                    (cells, right, np.clip(sure, 0, cells * UNIT))
+                )
+        return nearest
 
     @property
     def n_cells(self) -> int:
-        """How many cells were judged."""
+        """Number of cells judged."""
         return int(self.far.sum())
 
     @property
@@ -132,7 +142,7 @@ class Tally:
 
     @property
     def correct(self) -> np.ndarray:
-        """How many cells each candidate classifies correctly: (C,)."""
+        """Number of cells that each candidate classifies correctly: (C,)."""
         if not self.confusion[:, -1].any():
             return np.trace(self.confusion, axis1=1, axis2=2)
         return self.levels[:, 0, :, 1].sum(axis=1)
@@ -143,8 +153,7 @@ class Tally:
         return self.losses / UNIT
 
     def confidences(self, candidate: int, temperature: int) -> np.ndarray:
-        """Of each level that has cells: how many, how sure the candidate is of them on average, and
-        the share that it is right of: (v, 3)."""
+        """Cells, mean confidence and accuracy of each level that has cells: (v, 3)."""
         cells, right, sure = self.levels[candidate, temperature].T
         some = cells > 0
         n = cells[some]
@@ -172,8 +181,7 @@ class Tally:
         )
 
     def check(self, sites: int) -> None:
-        """Raise InvalidInput unless so many sites can have judged some cells like this: all
-        candidates the same cells, each in one place."""
+        """Raise InvalidInput unless this many sites can have judged the same cells like this."""
         n = self.n_cells
         of_class = self.confusion.sum(axis=2)
         cells, right, sure = np.moveaxis(self.levels, 3, 0)
@@ -196,8 +204,7 @@ class Tally:
 
 
 def _nearest(values: np.ndarray, total: int) -> np.ndarray:
-    """The nearest numbers that are not negative and add up to a total, up to rounding: all are
-    lowered, or raised, by the same, and none below 0.
+    """The nearest numbers ≥ 0 with this total, up to rounding: all move by the same, none below 0.
 
     >>> _nearest(np.array([9, 3, -2]), 10).tolist()
     [8, 2, 0]
@@ -211,7 +218,95 @@ def _nearest(values: np.ndarray, total: int) -> np.ndarray:
 
 
 def tally_size(n_candidates: int, n_classes: int) -> int:
-    """How many numbers a tally is."""
+    """Number of numbers in a tally."""
     return n_candidates * (
         (n_classes + 1) * n_classes + len(TEMPERATURES) * (1 + 3 * LEVELS)
     ) + len(EDGES) + 1  # fmt: skip
+
+
+class Doubts(NamedTuple):
+    """Standard deviations of the noise in a tally: of correct cells, and of a log-loss."""
+
+    cells: float
+    loss: float
+
+
+NO_DOUBTS = Doubts(0.0, 0.0)
+
+
+def decide(tally: Tally, doubts: Doubts = NO_DOUBTS) -> tuple[int, int]:
+    """The chosen candidate and its temperature: those under which held-out cells are most likely,
+    of the candidates that get as many right as the first; the first one, if no other is clearly
+    better, by more than noise can make it look."""
+    losses = tally.log_losses + _DOUBT * np.square(np.log(TEMPERATURES))
+    at = losses.argmin(axis=1)
+    as_good = tally.correct >= tally.correct[0] + 2.0 * doubts.cells
+    as_good[0] = True
+    best = np.where(as_good, losses.min(axis=1), np.inf)
+    chosen = int(best.argmin())
+    if best[0] - best[chosen] <= _CLEARLY_BETTER + 2.0 * doubts.loss:
+        chosen = 0
+    return chosen, int(at[chosen])
+
+
+def verdict(
+    tally: Tally,
+    chosen: int,
+    at: int,
+    candidates: Sequence[str],
+    landmarks: Landmarks,
+    curvature: float,
+    tolerance: int = 0,
+    noisy: bool = False,
+) -> Judged:
+    """The tally's evaluation of the chosen one of these candidates, at one of the temperatures; its
+    counts may be off by `tolerance` cells, if they are `noisy` those of the first candidate too."""
+    confusion, unsaid = tally.confusion[chosen, :-1], tally.confusion[chosen, -1]
+    n, correct = tally.n_cells, int(tally.correct[chosen])
+    levels = tally.confidences(chosen, at)
+    # how many cells are farther than each of the edges, and no farther than the last one twice
+    beyond = np.append(n - np.cumsum(tally.far)[:-1], 0)
+    edges = np.append(EDGES, 2.0 * EDGES[-1])
+    return Judged(
+        candidates=len(candidates),
+        chosen=chosen,
+        candidate=candidates[chosen],
+        cells=n,
+        unnamed=int(unsaid.sum()),
+        # the first candidate is never answered as another
+        tolerance=tolerance if chosen or noisy else 0,
+        correct=correct,
+        accuracy=100.0 * correct / n,
+        recall=_shares(np.diagonal(confusion), confusion.sum(axis=1)),
+        precision=_shares(
+            # a class whose cells are not named cannot be found right
+            np.diagonal(confusion),
+            confusion.sum(axis=0) * (confusion.sum(axis=1) > 0),
+        ),
+        confusion=confusion.tolist(),
+        temperature=float(TEMPERATURES[at]),
+        log_loss=float(tally.log_losses[chosen, at]) / n,
+        calibration_error=float(levels[:, 0] @ np.abs(levels[:, 1] - levels[:, 2]) / n),
+        calibration=[
+            Level(cells=int(cells), confidence=sure, accuracy=right)
+            for cells, sure, right in levels.tolist()
+        ],
+        curvature=curvature,
+        landmarks=landmarks.to_lists(),
+        reach=float(edges[np.argmax(beyond <= _MOST_LOST * n)]),
+    )
+
+
+def calibrated(model: Any, judged: Judged) -> Any:
+    """The model at the temperature that held-out cells ask for, if it can be, and what they say."""
+    tempered = getattr(model, "tempered", None)
+    tempered_model = copy(model) if tempered is None else tempered(judged.temperature)
+    tempered_model.judged_ = judged
+    return tempered_model
+
+
+def _shares(part: np.ndarray, whole: np.ndarray) -> list[float | None]:
+    """In percent; None of nothing."""
+    return [
+        100.0 * p / w if w else None for p, w in zip(part.tolist(), whole.tolist(), strict=True)
+    ]

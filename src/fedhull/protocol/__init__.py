@@ -1,1 +1,1 @@
-"""Who says what to whom: studies, messages, keys, client and server. No input or output here."""
+"""The protocol: studies, messages, keys, client and server. No input or output here."""

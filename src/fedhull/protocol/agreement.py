@@ -12,7 +12,6 @@ import msgspec
 from fedhull.errors import BadMessage, InvalidInput
 from fedhull.protocol.degree import Degree, circle, fewest_sites, jury
 from fedhull.protocol.keys import VERSION, digest
-from fedhull.protocol.refusal import broken_rule
 
 SMALLEST_COHORT = 3
 # With more sites than that, masks are shared with some only, unless the study says otherwise.
@@ -22,10 +21,9 @@ LONGEST_STUDY, _LONGEST_LINE, _MOST_DOTS = 1_000_000, 4_000, 64
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}\Z")]
 PublicKey = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
-# What people are told of a study beyond its name; a study that says none of it has the hash that it
-# had before there were these.
+# Fields for people; a study without them has the hash that it had before they existed.
 ABOUT = ("purpose", "contact", "valid_until")
-# Tables that a study may have and that came later; the same goes for them.
+# Tables that came later; the same goes for them.
 _LATER = ("privacy",)
 
 
@@ -34,11 +32,11 @@ class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True
 
 
 class Cohort(Part, frozen=True, kw_only=True):
-    """How many must stay, and who shares masks with whom.
+    """The threshold, and the graph of masks.
 
     A threshold of 0 stands for two thirds of the roster, at least 3. A sparse `graph` of masks is
-    made for a share of the sites that work together with the coordinator (`collusion`), and for one
-    of sites that drop out (`dropout`).
+    made to withstand shares of the sites that collude with the coordinator (`collusion`) and that
+    drop out (`dropout`).
     """
 
     threshold: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -49,7 +47,7 @@ class Cohort(Part, frozen=True, kw_only=True):
 
 
 class Agreement(Part, frozen=True, kw_only=True, dict=True):
-    """What all participants of any study agree on; its hash is in every message.
+    """The part of a study file that all kinds share; its hash is in every message.
 
     `purpose` says what the study is for, `contact` whom to ask about it, and `valid_until` the last
     day on which anybody takes part. `clients` is the roster: names and Ed25519 identity keys,
@@ -99,7 +97,7 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def from_toml(cls, text: str) -> Self:
-        """The study in a TOML file; whatever is wrong with it is said in a sentence."""
+        """The study in a TOML file; errors are sentences."""
         return cls.from_plain(parse_toml(text))
 
     @classmethod
@@ -108,6 +106,8 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
         try:
             return msgspec.convert(content, cls)
         except msgspec.ValidationError as problem:
+            from fedhull.protocol.refusal import broken_rule  # for broken studies only
+
             raise InvalidInput(
                 f"the study breaks a rule: {broken_rule(problem, content, cls)}"
             ) from None
@@ -136,36 +136,35 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
 
     @property
     def threshold(self) -> int:
-        """How many clients must stay to the end: as set, or two thirds, at least 3."""
+        """Minimum number of clients that stay to the end: as set, or two thirds, at least 3."""
         n = len(self.clients)
         return self.protocol.threshold or max(min(n, 3), math.ceil(2 * n / 3))
 
     @property
     def tolerated(self) -> int:
-        """How many sites may work together with the coordinator without learning what a single
-        other site has sent: fewer than 2t − n, or they could get both kinds of share of a site; at
-        most t − 2, or an honest site could stand alone in the sum; and no more than a sparse graph
-        is made for."""
+        """Maximum size of a coalition with the coordinator that cannot learn a single other site's
+        data: below 2t − n, or it could get both kinds of share of a site; at most t − 2, or an
+        honest site could stand alone in the sum; and no more than a sparse graph is made for."""
         n = len(self.clients)
         most = min(2 * self.threshold - n - 1, self.threshold - 2)
         return max(0, min(most, int(self.protocol.collusion * n)) if self.is_sparse else most)
 
     @property
     def is_sparse(self) -> bool:
-        """Whether sites share masks with some of the others only."""
+        """True if sites share masks with some of the others only."""
         asked = self.protocol.graph
         return asked == "sparse" or (asked == "auto" and len(self.clients) > LARGEST_COMPLETE)
 
     @property
     def circle(self) -> Degree | None:
-        """How many hold shares of a site's secrets, if the graph is sparse."""
+        """Holders of shares of a site's secrets, if the graph is sparse."""
         rates = self.protocol
         size = len(self.clients), rates.collusion, rates.dropout
         return circle(*size) if self.is_sparse else None
 
     @property
     def jury(self) -> Degree | None:
-        """How many bear witness of what a session has shown to all, if the graph is sparse."""
+        """Witnesses of what a session has shown to all, if the graph is sparse."""
         rates = self.protocol
         size = len(self.clients), rates.collusion, rates.dropout
         return jury(*size) if self.is_sparse else None
@@ -210,7 +209,7 @@ class Agreement(Part, frozen=True, kw_only=True, dict=True):
             )
 
     def session_salt(self, session: bytes, context: bytes = b"") -> bytes:
-        """What all keys of a session are bound to."""
+        """The salt that binds all keys of a session to it."""
         return digest(b"salt", self.hash, session, context)
 
 
@@ -224,17 +223,17 @@ def _ranked(names: tuple[str, ...], bits: bytes) -> dict[str, int]:
 
 
 def about_words(study: Agreement) -> list[str]:
-    """What the study is for, whom to ask, and until when, as far as it says, as sentences."""
-    said = {
+    """Purpose, contact and last day, as far as the study states them, as sentences."""
+    facts = {
         "Purpose": study.purpose,
         "Contact": study.contact,
         "Valid until": str(study.valid_until or ""),
     }
-    return [f"{what}: {words.rstrip('.')}." for what, words in said.items() if words]
+    return [f"{what}: {words.rstrip('.')}." for what, words in facts.items() if words]
 
 
 def collusion_words(study: Agreement) -> str:
-    """How many sites may work together with the coordinator, as a sentence."""
+    """The coalition that the study tolerates, as a sentence."""
     c = study.tolerated
     if c == 0:
         return (

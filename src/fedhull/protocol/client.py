@@ -10,35 +10,33 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from fedhull.errors import (
-    BadIdentity,
-    BadMessage,
-    BelowThreshold,
-    InconsistentView,
-    OutOfTurn,
-)
+from fedhull.errors import BadIdentity, BadMessage, BelowThreshold, InconsistentView, OutOfTurn
 from fedhull.protocol import messages as m
 from fedhull.protocol.agreement import Agreement
-from fedhull.protocol.announced import add_shares, restore_totals
-from fedhull.protocol.dealing import Secrets, deal, lengths, order_key, place_in_order
-from fedhull.protocol.graph import Graph, graph_of
-from fedhull.protocol.keys import ExchangeKey, Identity, Randomness, digest, seal, stretch, unseal
-from fedhull.protocol.layout import Layout, Vector
-from fedhull.protocol.masking import answer_salt, pairwise_mask, self_mask
-from fedhull.protocol.summation import Contribution, Totals
-from fedhull.protocol.views import (
+from fedhull.protocol.dealing import (
+    Secrets,
+    add_shares,
     check_fingerprints,
+    deal,
     fingerprints,
     keys_digest,
+    lengths,
+    order_key,
+    place_in_order,
+    restore_totals,
     seal_context,
     sized_view,
     survivor_digest,
     view_digest,
 )
+from fedhull.protocol.graph import Graph, graph_of
+from fedhull.protocol.keys import ExchangeKey, Identity, Randomness, digest, seal, stretch, unseal
+from fedhull.protocol.masking import answer_salt, pairwise_mask, self_mask
+from fedhull.protocol.summation import Contribution, Layout, Totals, Vector
 
 
 class ClientState(StrEnum):
-    """How far a client has come."""
+    """The states of a client, in order."""
 
     READY = "ready"
     ADVERTISED = "advertised"
@@ -65,10 +63,9 @@ class ClientSession:
     """One client in one session. Feed it the server's messages, send what it returns.
 
     `contribution` is the client's part of the sum. After the upload, `drawn` is what it goes by in
-    it, `totals` what all participants have announced, and `size` how many numbers it has sent. When
-    the server has shown something, a proposal or the result, `shown` holds it, and `answer` makes
-    the reply. With the `randomness` of an earlier object and the same messages, a session takes the
-    same course.
+    it, `totals` the announced totals, and `size` the number of elements sent. `shown` holds what
+    the server has shown last, and `answer` makes the reply. With the `randomness` of an earlier
+    object and the same messages, a session takes the same course.
     """
 
     def __init__(
@@ -253,9 +250,8 @@ class ClientSession:
         return m.Upload(**self._header, view=self._view, vector=layout.pack(masked))
 
     def _checked_totals(self, message: m.Size, participants: int) -> Totals:
-        """What all participants have announced together, restored from their shares: the server's
-        word is not enough, for what leaves may depend on it. Whoever gives a share has seen the
-        same as this client."""
+        """The announced totals, restored from shares of those who have seen the same view: the
+        server's word is not enough, for what leaves may depend on it."""
         most, totals = self._summation.most, tuple(message.totals)
         possible = len(totals) == len(most) and all(
             own <= total <= participants * each
@@ -263,8 +259,7 @@ class ClientSession:
         )
         if not possible:
             raise BadMessage(
-                f"the server says that {participants} sites have announced {list(totals)} "
-                f"together, which they cannot"
+                f"the server's totals of {participants} sites, {list(totals)}, are impossible"
             )
         witnesses = self._graph.witnesses & self._participants
         limit = m.size_limit(m.Announce, self.study, 0, len(most))
@@ -342,7 +337,7 @@ class ClientSession:
 
     @property
     def shown(self) -> bytes | None:
-        """What the server has shown last: a proposal, or the result."""
+        """The last content the server has shown: a proposal, or the result."""
         return None if self._question is None else self._question.content
 
     def answer(self, layout: Layout, numbers: Vector | None) -> bytes | None:
@@ -373,12 +368,12 @@ class ClientSession:
 
     @property
     def uploaded(self) -> bool:
-        """Whether the client has sent its masked vector."""
+        """True once the client has sent its masked vector."""
         return self.state not in _BEFORE_UPLOAD
 
     @property
     def survivors(self) -> list[str]:
-        """Who is in the sum, as this client has confirmed it."""
+        """The names in the sum, as this client has confirmed them."""
         return sorted(self._survivors)
 
     @property
@@ -409,8 +404,7 @@ class ClientSession:
         """Raise BelowThreshold unless enough of those that this client relies on are there."""
         if not graph.keeps(self.name, there):
             raise BelowThreshold(
-                f"fewer than {graph.enough_holders} of those who would hold this client's shares "
-                f"are there"
+                f"fewer than {graph.enough_holders} holders of this client's shares are there"
             )
         self._check_quorum(sum(name in there for name in graph.witnesses), graph.quorum)
 
@@ -429,12 +423,7 @@ _HANDLERS: dict[type, tuple[set[ClientState], Any]] = {
     m.ConfirmationList: ({ClientState.CONFIRMED}, ClientSession._unmask),
     m.Propose: ({ClientState.UNMASKED}, ClientSession._look_at_proposal),
     m.Publish: (
-        {
-            ClientState.UPLOADED,
-            ClientState.CONFIRMED,
-            ClientState.UNMASKED,
-            ClientState.JUDGED,
-        },
+        {ClientState.UPLOADED, ClientState.CONFIRMED, ClientState.UNMASKED, ClientState.JUDGED},
         ClientSession._look_at_result,
     ),
 }

@@ -1,4 +1,4 @@
-"""How many holders and witnesses each site of a sparse graph needs.
+"""Numbers of holders and witnesses that a sparse graph needs.
 
 In a complete graph every site shares masks with every other and holds shares of its secrets. In a
 sparse one (after Bell, Bonawitz, Gascón, Lepoint, Raykova: "Secure single-server aggregation with
@@ -8,20 +8,15 @@ which c = collusion·n work together with the server and d = dropout·n may drop
 - The *circle* of a site is k others, which hold its shares; s of them restore a secret, and no site
   stays in the sum unless s of its circle do. Honest sites of the sum could be told apart only if
   there were a set A of at most half of them in which everybody has s of its k holders among A and
-  the colluders: then no mask would lead out of A. Circles are drawn independently, so that the
-  probability of any such A is at most
-
-      Σ_a C(n−c, a) · P(H(n−1, a−1+c, k) ≥ s)^a        a = 1 … (n−c)/2,
-
-  H hypergeometric. The term a = 1 is also that of s colluders in one circle, who could restore a
-  secret by themselves.
+  the colluders: then no mask would lead out of A. With H hypergeometric, any such A exists with a
+  probability of at most Σ_a C(n−c, a) · P(H(n−1, a−1+c, k) ≥ s)^a for a = 1 … (n−c)/2. The term a =
+  1 is also that of s colluders in one circle, who could restore a secret by themselves.
 - The *jury* of the session is m witnesses, of whom a quorum of w must have seen the same before
   anybody acts on it. Two views could each find a quorum only if 2w − m witnesses collude, which has
   the probability P(H(n, c, m) ≥ 2w − m).
 
-Both are at most 2^−80, for graphs that nobody has chosen (`graph` says what is left if somebody
-tries many). If no more than d sites drop out, every circle keeps s and the jury w of its members,
-except with a probability of 2^−20.
+Both are at most 2^−80 for graphs that nobody has chosen. If no more than d sites drop out, every
+circle keeps s and the jury w of its members, except with a probability of 2^−20.
 """
 
 from bisect import bisect_left
@@ -39,7 +34,7 @@ SECURITY, AVAILABILITY = 80, 20
 
 @dataclass(frozen=True)
 class Degree:
-    """Of so many members so many are enough."""
+    """An m-of-n quorum."""
 
     members: int
     enough: int
@@ -86,13 +81,13 @@ def fewest_sites(collusion: float, dropout: float) -> int:
 
 @cache
 def few(n: int, dropout: float) -> int:
-    """How many sites it takes so that not all of them drop out."""
+    """Number of sites that do not all drop out."""
     d = np.array([_counts(n, 0, dropout)[1]])
     return next(r for r in range(1, n + 1) if _log2_tails(n, d, r)[0, r] <= -AVAILABILITY)
 
 
 def _counts(n: int, collusion: float, dropout: float) -> tuple[int, int]:
-    """How many collude, and how many drop out: at least one."""
+    """Numbers of sites that collude and that drop out: at least one each."""
     return max(1, int(collusion * n)), max(1, int(dropout * n))
 
 
@@ -118,8 +113,7 @@ def _separable(n: int, c: int, k: int, s: int) -> float:
 
 
 def _log2_tails(population: int, marked: np.ndarray, drawn: int, least: int = 0) -> np.ndarray:
-    """log2 P(H ≥ x) for x = least … drawn, H the number of marked ones among those drawn, a row
-    for each number marked."""
+    """log2 P(H ≥ x), x = least … drawn, for H marked among the drawn; a row per number marked."""
     x, marked = np.arange(least, drawn + 1), marked[:, None]
     ways = _log2_choose(marked, x) + _log2_choose(population - marked, drawn - x)
     tails = np.logaddexp2.accumulate(ways[:, ::-1], axis=1)[:, ::-1]

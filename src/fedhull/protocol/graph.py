@@ -1,13 +1,12 @@
 """The graph of a session: who shares masks with whom, who holds whose shares, who bears witness.
 
-Up to 250 sites everybody does all of it. Beyond, or if the study says so, the graph is sparse: each
-site has a circle of holders, and the session a jury of witnesses (`degree` says how large, and
-why). Both are drawn from the study's hash and the session's number, so that everybody works out the
-same graph, and nobody can be shown another.
+Up to 250 sites everybody does all of it. Beyond, or if the study says so, each site has a circle of
+holders, and the session a jury of witnesses (see `degree`). Both are drawn from the study's hash
+and the session's number, so that everybody works out the same graph.
 
-The server chooses the number of the session and may try many. Each try costs a scrypt of 16 MB, 50
-ms of a processor or perhaps 20 microseconds of a fast graphics card. After 2^35 tries, a week of
-such a card, a chance of 2^−40 is left that any of up to 16 sums had a graph that is of use to it.
+The server chooses that number and may try many. Each try costs a scrypt of 16 MB, perhaps 20
+microseconds of a fast graphics card. After 2^35 tries, a week of such a card, a chance of 2^−40 is
+left that any of up to 16 sums had a graph that is of use to it.
 """
 
 from collections.abc import Collection, Iterable
@@ -23,8 +22,7 @@ from fedhull.protocol.keys import costly_seed, keystream, stretch
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Graph:
-    """For each site who holds shares of its secrets, and whose it holds; the witnesses; and who
-    deals the key of the order, if the sites go by one."""
+    """Holders and owners of secrets by site, witnesses, and dealers of the order's key."""
 
     holders: dict[str, frozenset[str]]
     owners: dict[str, frozenset[str]]
@@ -34,11 +32,11 @@ class Graph:
     dealers: frozenset[str]
 
     def partners(self, name: str) -> frozenset[str]:
-        """Whom a site shares masks with."""
+        """The sites that a site shares masks with."""
         return (self.holders[name] | self.owners[name]) - {name}
 
     def known_to(self, name: str) -> Collection[str]:
-        """Whose keys a site needs, its own among them."""
+        """The sites whose keys a site needs, its own among them."""
         if name in self.witnesses:
             return self.holders.keys()
         return self.holders[name] | self.owners[name] | self.witnesses | {name}
@@ -50,25 +48,25 @@ class Graph:
         return self.holders[name] | self.witnesses
 
     def senders(self, name: str) -> Collection[str]:
-        """Who seals something for a site, itself included."""
+        """The sites that seal something for a site, itself included."""
         if name in self.witnesses:
             return self.holders.keys()
         return self.owners[name] | self.dealers
 
     def keeps(self, name: str, there: Collection[str]) -> bool:
-        """Whether enough of a site's holders are there."""
+        """True if enough of a site's holders are there."""
         return sum(holder in there for holder in self.holders[name]) >= self.enough_holders
 
     def keeps_all(self, there: frozenset[str]) -> bool:
-        """Whether enough holders are there of everybody who is."""
+        """True if everybody who is there keeps enough holders."""
         return _keeps_all(self, there)
 
     def bearable(self, there: Iterable[str]) -> set[str]:
         """Those who keep enough holders if all of the others leave."""
-        kept = set(there)
-        while thin := {name for name in kept if not self.keeps(name, kept)}:
-            kept -= thin
-        return kept
+        staying = set(there)
+        while thin := {name for name in staying if not self.keeps(name, staying)}:
+            staying -= thin
+        return staying
 
 
 # In a rehearsal all sites are told the same, and ask the same.
@@ -123,14 +121,14 @@ def _sparse(
 
 
 def _draws(seed: bytes, purpose: bytes, rows: int, size: int, below: int) -> list[list[int]]:
-    """For each row so many different numbers from 0 to below, at random: the first different ones
-    of a keystream of 64-bit numbers, which a remainder biases by less than 2^−40."""
+    """`rows` draws of `size` different numbers below a bound: the first different ones of a
+    keystream of 64-bit numbers, which a remainder biases by less than 2^−40."""
     stream = keystream(stretch(seed, b"", b"graph " + purpose))
-    found: list[list[int]] = []
+    draws: list[list[int]] = []
     for _ in range(rows):
         drawn: dict[int, None] = {}
         while len(drawn) < size:
             words = np.frombuffer(stream(16 * size), dtype="<u8") % np.uint64(below)
             drawn |= dict.fromkeys(words.tolist())
-        found.append(list(drawn)[:size])
-    return found
+        draws.append(list(drawn)[:size])
+    return draws

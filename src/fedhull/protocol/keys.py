@@ -5,13 +5,12 @@
   one session, so its nonce is constant.
 - Masks: X25519 (between two clients) or a random seed (a client's own) → HKDF-SHA256 → ChaCha20
   keystream → uniform field elements by rejection.
-- Tags: HMAC-SHA256 under a random key, so that others cannot change what it was made for.
-- Randomness: 32 bytes of the operating system's → HKDF-SHA256 → every random choice of a session,
-  where there are many of a kind by way of a ChaCha20 keystream.
+- Tags: HMAC-SHA256 under a random key.
+- Randomness: 32 bytes of the operating system's → HKDF-SHA256 (→ ChaCha20 keystream) → every random
+  choice of a session.
 - Public randomness that nobody should try out many times: scrypt.
 
-Not protected here: memory is not wiped (Python cannot), and nothing is constant-time beyond what
-`cryptography` makes so.
+Not protected here: memory is not wiped, and nothing is constant-time beyond `cryptography`.
 """
 
 import hashlib
@@ -114,7 +113,7 @@ class ExchangeKey:
         return self._key.private_bytes_raw()
 
     def agree(self, peer: bytes) -> bytes:
-        """What only the two owners can work out; keys are derived from it by `stretch`."""
+        """The secret that only the two owners can work out; `stretch` derives keys from it."""
         try:
             return self._key.exchange(X25519PublicKey.from_public_bytes(peer))
         except ValueError:
@@ -148,8 +147,7 @@ class Randomness:
         return Randomness(self.token(purpose))
 
     def below(self, purpose: str) -> Callable[[int], int]:
-        """A source of numbers from 0 to a bound; 16 bytes more than the bound has keep the bias
-        below 2^−128."""
+        """A source of numbers below a bound; 16 extra bytes keep the bias below 2^−128."""
         stream = keystream(self.token(purpose))
 
         def draw(bound: int) -> int:
@@ -169,8 +167,7 @@ def stretch(secret: bytes, salt: bytes, purpose: bytes, n: int = 32) -> bytes:
 
 
 def costly_seed(*parts: bytes) -> bytes:
-    """32 bytes that are the same for all who know the parts, at the price of 16 MB and some 50 ms
-    for each try."""
+    """32 bytes that all who know the parts can work out, for 16 MB and 50 ms a try."""
     return Scrypt(salt=b"fedhull %d" % VERSION, length=32, n=2**14, r=8, p=1).derive(digest(*parts))
 
 
@@ -188,7 +185,7 @@ def unseal(key: bytes, context: bytes, sealed: bytes) -> bytes | None:
 
 
 def keystream(key: bytes) -> Callable[[int], bytes]:
-    """ChaCha20's keystream: each call gives so many more bytes of it."""
+    """ChaCha20's keystream: a function from n to the next n bytes."""
     stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
     return lambda size: stream.update(bytes(size))
 

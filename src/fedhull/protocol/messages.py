@@ -35,8 +35,7 @@ import msgspec
 
 from fedhull.errors import BadIdentity, BadMessage
 from fedhull.protocol.agreement import Agreement, Name
-from fedhull.protocol.announced import COUNT_BYTES
-from fedhull.protocol.dealing import largest_sealed
+from fedhull.protocol.dealing import COUNT_BYTES, largest_sealed
 from fedhull.protocol.keys import VERSION, Identity, digest, verify
 from fedhull.protocol.shares import SHARE_BYTES
 
@@ -63,7 +62,7 @@ Content = Annotated[bytes, msgspec.Meta(max_length=_LARGEST_RESULT)]
 class Message(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"
 ):
-    """What every message carries: the study's hash and the session."""
+    """Fields of every message: the study's hash and the session."""
 
     version: Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)] = VERSION
     study: Bytes32
@@ -97,7 +96,7 @@ class Share(Message, frozen=True, kw_only=True, tag="share"):
 
 
 class SealedList(Message, frozen=True, kw_only=True, tag="sealed-list"):
-    """Who takes part, a digest of their keys, and what these have sealed for this client."""
+    """The participants, a digest of their keys, and their sealed messages to this client."""
 
     participants: bytes
     keys: Bytes32
@@ -113,9 +112,9 @@ class Announce(Message, frozen=True, kw_only=True, tag="announce"):
 
 
 class Size(Message, frozen=True, kw_only=True, tag="size"):
-    """What all participants have announced together, and as many witnesses' shares of it as it
-    takes, signed by their authors: every client restores the totals itself. And the fingerprints of
-    all participants' advertisements, in which it looks up those that it was shown."""
+    """The totals of what participants have announced, and enough witnesses' shares of them, signed
+    by their authors, for every client to restore the totals itself. And the fingerprints of all
+    participants' advertisements, in which it looks up those that it was shown."""
 
     totals: list[Number]
     fingerprints: bytes
@@ -130,14 +129,13 @@ class Upload(Message, frozen=True, kw_only=True, tag="upload"):
 
 
 class SurvivorList(Message, frozen=True, kw_only=True, tag="survivor-list"):
-    """Whose uploads the server will sum."""
+    """The clients whose uploads the server will sum."""
 
     survivors: bytes
 
 
 class Confirm(Message, frozen=True, kw_only=True, tag="confirm"):
-    """The client's word on what it saw and on the survivors, as digests; it gives shares for no
-    other list."""
+    """Digests of what the client saw and of the survivors; it gives shares for no other list."""
 
     view: Bytes32
     survivors: Bytes32
@@ -150,8 +148,7 @@ class ConfirmationList(Message, frozen=True, kw_only=True, tag="confirmation-lis
 
 
 class Unmask(Message, frozen=True, kw_only=True, tag="unmask"):
-    """Of those whose shares the client holds: shares of the survivors' seeds and of the vanished
-    clients' mask keys, never both of one."""
+    """Shares of the survivors' seeds and of the vanished clients' mask keys, never both of one."""
 
     seed_shares: dict[Name, ShareBytes]
     key_shares: dict[Name, ShareBytes]
@@ -178,8 +175,8 @@ class Publish(Message, frozen=True, kw_only=True, tag="publish"):
 
 
 class Answer(Message, frozen=True, kw_only=True, tag="answer"):
-    """What a client answers to a proposal or a publication: numbers, packed, under masks that
-    cancel only among those who were asked and were shown the same."""
+    """A client's answer to a proposal or a publication: numbers, packed, under masks that cancel
+    only among those who were asked and were shown the same."""
 
     numbers: bytes
 
@@ -204,8 +201,7 @@ _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 def encode_to_client(message: ToClient, identity: Identity | None) -> bytes:
-    """A message of the server's, in a signed envelope if it has an identity. The same message
-    always gives the same bytes."""
+    """A message of the server's, signed if it has an identity; always the same bytes."""
     body = _encode(message)
     if identity is None:
         return body
@@ -221,8 +217,7 @@ def encode_signed(message: FromClient, sender: str, identity: Identity) -> bytes
 def decode_to_client(
     raw: bytes, study: Agreement, content_expected: bool = True, numbers: int = 1
 ) -> ToClient:
-    """A message from the server, checked against the study. Only proposals and results may be
-    large; `numbers` is how many are announced."""
+    """A checked message from the server. Only proposals and results may be large."""
     limit = largest_to_client(study, numbers) - (0 if content_expected else _LARGEST_RESULT)
     if study.coordinator is not None:
         envelope = _decode(_signed, raw, limit)
@@ -238,7 +233,7 @@ def decode_to_client(
 
 
 def published_content(raw: bytes, study: Agreement) -> bytes:
-    """What a publication says, to a site that has missed the end of its session."""
+    """The content of a publication, for a site that has missed the end of its session."""
     message = decode_to_client(raw, study)
     if not isinstance(message, Publish):
         raise BadMessage("this is not what the coordinator has published")
@@ -248,8 +243,7 @@ def published_content(raw: bytes, study: Agreement) -> bytes:
 def decode_signed(
     raw: bytes, study: Agreement, session: bytes, limit: int = _OVERHEAD
 ) -> tuple[str, FromClient]:
-    """Sender and message of an envelope of at most `limit` bytes, its signature checked against
-    the roster."""
+    """Sender and message of an envelope of at most `limit` bytes, signed as the roster says."""
     envelope = _decode(_signed, raw, limit)
     if envelope.sender not in study.clients:
         raise BadIdentity(f"{envelope.sender!r} is not on the study's roster")
@@ -272,20 +266,18 @@ def decode_entries(
     session: bytes,
     limit: int = _OVERHEAD,
 ) -> dict[str, S]:
-    """What others have said, as the server passes it on {author: signed message}, each entry of
-    this kind and its author's own."""
-    found: dict[str, S] = {}
+    """The messages of {author: signed message}, each of this kind and its author's own."""
+    decoded: dict[str, S] = {}
     for name, raw in entries.items():
         sender, message = decode_signed(raw, study, session, limit)
         if sender != name or not isinstance(message, kind):
             raise BadMessage(f"what the server passes on as the {tag_of(kind)} of {name!r} is none")
-        found[name] = message
-    return found
+        decoded[name] = message
+    return decoded
 
 
 def size_limit(kind: type, study: Agreement, payload: int, numbers: int = 1) -> int:
-    """How long a message of a client's can be; `payload` is the size of its vector, if it has one,
-    and `numbers` how many are announced."""
+    """Maximum length of a client's message; `payload` is the size of its vector."""
     if kind is Share:
         return list_limit(study, largest_sealed(numbers))
     if kind is Unmask:
@@ -296,12 +288,12 @@ def size_limit(kind: type, study: Agreement, payload: int, numbers: int = 1) -> 
 
 
 def largest_to_client(study: Agreement, numbers: int = 1) -> int:
-    """How long a message of the server's can be."""
+    """Maximum length of a message of the server's."""
     return _LARGEST_RESULT + list_limit(study, _OVERHEAD + numbers * (COUNT_BYTES + 9))
 
 
 def list_limit(study: Agreement, entry: int) -> int:
-    """How long a message with an entry of so many bytes for each client can be."""
+    """Maximum length of a message with an entry of this many bytes for each client."""
     return _OVERHEAD + (_OVERHEAD_PER_ENTRY + entry) * len(study.clients)
 
 
@@ -326,7 +318,7 @@ def _check_study(message: Message, study: Agreement) -> None:
 
 
 def tag_of(kind: type[Message]) -> str:
-    """What a kind of message is called."""
+    """The tag of a kind of message."""
     return str(kind.__struct_config__.tag)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a study file, as a sentence: where, which rule, which value."""
+"""Errors in a study file as sentences: where, which rule, which value."""
 
 import re
 from typing import Any, get_args, get_type_hints

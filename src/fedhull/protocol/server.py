@@ -18,19 +18,21 @@ from fedhull.errors import (
 )
 from fedhull.protocol import messages as m
 from fedhull.protocol.agreement import Agreement
-from fedhull.protocol.announced import (
+from fedhull.protocol.dealing import (
     COUNT_BYTES,
     check_allowed,
+    fingerprints,
+    keys_digest,
     restore_totals,
+    sealed_bytes,
+    sized_view,
+    survivor_digest,
     wrong_witnesses,
 )
-from fedhull.protocol.dealing import sealed_bytes
 from fedhull.protocol.graph import Graph, graph_of
 from fedhull.protocol.keys import ExchangeKey, Identity
-from fedhull.protocol.layout import Layout, Vector
-from fedhull.protocol.summation import Summation, Totals
-from fedhull.protocol.unmasking import unmasked_sum
-from fedhull.protocol.views import fingerprints, keys_digest, sized_view, survivor_digest
+from fedhull.protocol.masking import unmasked_sum
+from fedhull.protocol.summation import Layout, Summation, Totals, Vector
 
 M = TypeVar("M", bound=m.Message)
 # Sender, message, and the signed bytes to be passed on.
@@ -38,7 +40,7 @@ Accepted: TypeAlias = Iterator[tuple[str, M, bytes]]
 
 
 class Step(StrEnum):
-    """What the server is waiting for."""
+    """The step whose replies the server awaits."""
 
     ADVERTISE = "advertise"
     SHARE = "share"
@@ -53,12 +55,11 @@ class ServerSession:
     """One session at the server. `start` and `advance` return what to send to whom.
 
     A client whose reply is missing or refused takes no further part; `refused` says why. When too
-    few are left, BelowThreshold ends the session and nothing has been learned.
-
-    `summation` says what is summed; `aggregate` is what it makes of the sum in the end. `identity`
-    signs what the server says, if the study names the coordinator's key. With the `session` of an
-    earlier object and the same replies, a session takes the same course. `invited` are those who
-    are asked at all; the others have as good as vanished, and count for the threshold.
+    few are left, BelowThreshold ends the session and nothing has been learned. `aggregate` is what
+    the `summation` makes of the sum. `identity` signs messages, if the study names the
+    coordinator's key. With the `session` of an earlier object and the same replies, a session takes
+    the same course. Sites that are not `invited` have as good as vanished, and count for the
+    threshold.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class ServerSession:
                 self._refuse(name, problem)
 
     def propose(self, content: bytes, layout: Layout) -> dict[str, bytes]:
-        """Candidates, for those who were there to the end to judge in so many numbers."""
+        """Candidates, for those who were there to the end to judge; answers have this layout."""
         return self._show(m.Propose, content, self._unmaskers, layout)
 
     def publish(self, content: bytes, layout: Layout | None = None) -> dict[str, bytes]:
@@ -163,7 +164,7 @@ class ServerSession:
 
     @property
     def silent(self) -> list[str]:
-        """Who was asked last and has not answered."""
+        """Those who were asked last and have not answered."""
         return [name for name in self.evaluators if name not in self._unmaskers]
 
     @property
@@ -173,11 +174,11 @@ class ServerSession:
 
     @property
     def number(self) -> int:
-        """Which of the study's sums this is, from 1."""
+        """The position of this sum in the study, from 1."""
         return self._summation.number
 
     def expects(self, name: str) -> bool:
-        """Whether a reply of this client is asked for in this step."""
+        """True if this client owes a reply in this step."""
         return name in self._asked
 
     def check(self, name: str, raw: bytes) -> None:

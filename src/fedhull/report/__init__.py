@@ -1,1 +1,1 @@
-"""What people look at: figures, and the report page."""
+"""Figures and the report page."""

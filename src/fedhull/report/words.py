@@ -1,6 +1,7 @@
-"""Words and figures that the pages of all kinds of studies share."""
+"""Numbers as people read them, the names of a simulation's scores, and longer texts, by name."""
 
-from fedhull.report.content import Page
+import tomllib
+from importlib.resources import files
 
 # The names of a simulation's scores where there is room.
 DESCRIPTIONS = {
@@ -17,12 +18,6 @@ DESCRIPTIONS = {
     "CH-CE": "CH-CE, Euclidean SVM, pooled hulls",
     "majority": "always the largest class",
 }
-
-Figure = dict[str, str]
-
-# Sentences of "What is not protected" in docs/threat-model.md; a test compares them.
-SESSIONS = "Several sessions over the same data. Each reveals a sum."
-SEVERAL_SESSIONS = "Each reveals a sum, and two that differ by one site give that site's part."
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
@@ -45,7 +40,7 @@ def number(n: int) -> str:
 
 
 def ordinal(n: int) -> str:
-    """Which one it is.
+    """The place in an order.
 
     >>> [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 22)]
     ['1st', '2nd', '3rd', '4th', '11th', '12th', '22nd']
@@ -54,15 +49,8 @@ def ordinal(n: int) -> str:
     return f"{n:,}{ending}"
 
 
-def sessions(earlier: int) -> str:
-    """What several sessions over the same data reveal, or have revealed already."""
-    if not earlier:
-        return SESSIONS
-    return f"This is the {ordinal(earlier + 1)} session over these data. {SEVERAL_SESSIONS}"
-
-
 def size(n_bytes: int) -> str:
-    """Bytes, as people read them.
+    """Bytes, in a unit that fits.
 
     >>> size(999), size(1_234), size(9_200_000)
     ('999 B', '1.2 kB', '9.2 MB')
@@ -72,34 +60,16 @@ def size(n_bytes: int) -> str:
     return f"{n_bytes / 1e3:.1f} kB" if n_bytes < 1e6 else f"{n_bytes / 1e6:.1f} MB"
 
 
-def figure(value: str, label: str, note: str = "") -> Figure:
-    """A number at the top of the page: value, what it is, a note."""
-    return {"value": value, "label": label, "note": note}
+def said(*words: str) -> list[str]:
+    """Sentences, without those that are left empty.
 
-
-def bytes_figure(page: Page) -> list[Figure]:
-    """What was sent and received, if whoever writes the page knows: a site's own, or the most."""
-    if page.bytes_up is None:
-        return []
-    most = "" if page.private else "at most "
-    note = f"{most}{size(page.bytes_down)} received" if page.bytes_down is not None else ""
-    return [
-        figure(
-            size(page.bytes_up), "sent by you" if page.private else "the most any site sent", note
-        )
-    ]
-
-
-def dropouts(n: int, when: str) -> str:
-    """How many sites dropped out.
-
-    >>> dropouts(0, "before the sum"), dropouts(1, "on the way")
-    ('no site dropped out before the sum', '1 site dropped out on the way')
+    >>> said("All stayed.", "")
+    ['All stayed.']
     """
-    return f"{count(n, 'site') if n else 'no site'} dropped out {when}"
+    return [each for each in words if each]
 
 
-def colluding(page: Page) -> str:
-    """With how many sites the server has to collude to learn what another one has sent."""
-    sites = page.collusion or min(2 * page.threshold - len(page.sites), page.threshold - 1)
-    return "one" if sites == 1 else f"{sites}"
+def prose(name: str) -> dict[str, dict[str, str]]:
+    """The texts of a file in page/: tables of sentences, by name."""
+    path = files("fedhull.report") / "page" / f"{name}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))

@@ -1,6 +1,7 @@
-"""What leaves a site, said once: consent, plan, page and threat model are rendered from it."""
+"""Disclosures, each stated once: consent, plan, page and threat model are rendered from them."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -25,9 +26,10 @@ class Disclosure(msgspec.Struct, frozen=True, kw_only=True):
     def sentence(self) -> str:
         """The disclosure as a person at a site reads it."""
         numbers = "" if self.how_many is None else f" At most {self.how_many:,} numbers."
+        protected = f"{self.protection[0].upper()}{self.protection[1:]}"
         return (
-            f"Round {self.round}: {self.what}, {self.of_whom}. {self.protection[0].upper()}"
-            f"{self.protection[1:]}. Read by {self.to_whom}.{numbers}"
+            f"Round {self.round}, {self.of_whom}: {self.what}. {protected}. Read by "
+            f"{self.to_whom}.{numbers}"
         )
 
     @property
@@ -35,6 +37,15 @@ class Disclosure(msgspec.Struct, frozen=True, kw_only=True):
         """The disclosure as a row under `COLUMNS`."""
         numbers = "" if self.how_many is None else f"≤ {self.how_many:,}"
         return [self.round, self.what, self.of_whom, self.to_whom, numbers, self.protection]
+
+
+class Plan(NamedTuple):
+    """A preview of what a study would send: numbers by name, lines for a person to read, and the
+    bytes that a site sends."""
+
+    numbers: dict[str, Any]
+    words: list[str]
+    size: int = 0
 
 
 def sentences(disclosures: Iterable[Disclosure]) -> list[str]:

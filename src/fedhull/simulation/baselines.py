@@ -1,4 +1,4 @@
-"""What a federation is compared with: pooled data, sites alone, and the paper's methods."""
+"""Baselines of a federation: pooled data, sites alone, and the paper's methods."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from fedhull.disc.hull import minimal_hull
-from fedhull.learn.classifiers import make_classifier
-from fedhull.simulation.shift import Tests
+from fedhull.learn.model import make_classifier
+from fedhull.simulation.sites import Tests
 from fedhull.study.study import Study
 
 
@@ -20,8 +20,7 @@ def on_pooled(
     test_y: np.ndarray,
     wanted: Collection[str],
 ) -> dict[str, float]:
-    """The study's method on pooled points, and the paper's methods on them and on the corners of
-    pooled hulls (Sec. 6.1, App. I), where wanted."""
+    """The wanted scores on pooled points and corners (Sec. 6.1, App. I)."""
     corners = np.concatenate(
         [
             members[minimal_hull(x[members], study.geometry.curvature)]
@@ -50,22 +49,12 @@ def on_corners(
     wanted: Collection[str],
 ) -> dict[str, float]:
     """The paper's methods on the corners that were decoded, where wanted."""
-    runs = {
-        "FLP": ("poincare-svm", corners, classes),
-        "FLE": ("euclidean-svm", corners, classes),
-    }
+    runs = {"FLP": ("poincare-svm", corners, classes), "FLE": ("euclidean-svm", corners, classes)}
     return _scores(study, runs, test_x, test_y, wanted)
 
 
-def alone(
-    study: Study,
-    x: np.ndarray,
-    y: np.ndarray,
-    owner: np.ndarray,
-    tests: Tests,
-) -> float:
-    """How well the sites would do on the common test points, as each would measure them, with its
-    own points and the same method, on average: what a federation has to beat."""
+def alone(study: Study, x: np.ndarray, y: np.ndarray, owner: np.ndarray, tests: Tests) -> float:
+    """Mean accuracy of the sites alone, by the same method: what a federation has to beat."""
     scores, test_y = [], tests.y
     for site in range(len(study.clients)):
         mine, own = x[owner == site], y[owner == site]

@@ -1,4 +1,4 @@
-"""What a simulation adds to a study: how often, how the data are split and dealt out, who drops."""
+"""The settings that a simulation adds to a study: trials, split, partition and dropouts."""
 
 import re
 from dataclasses import dataclass
@@ -11,8 +11,6 @@ from fedhull.errors import InvalidInput
 BASELINES = (
     "FL-hulls", "FL-moments", "C", "alone", "CP", "CE", "FLP", "FLE", "CH-CP", "CH-CE", "majority",
 )  # fmt: skip
-
-
 # Where points come from if cells are raw: an encoder fitted to all training cells in one place,
 # made by the sites of three masked sums, or fitted to the cells of the largest site.
 FRAMES = ("pooled", "sums", "reference")
@@ -68,16 +66,16 @@ class Experiment:
 
     @property
     def dropped(self) -> tuple[int, str]:
-        """How many sites vanish, and at which step."""
+        """Number of sites that vanish, and the step."""
         if self.drop is None:
             return 0, "upload"
-        found = re.fullmatch(r"(\d{1,6})@(share|upload|unmask)", self.drop)
-        if not found:
+        match = re.fullmatch(r"(\d{1,6})@(share|upload|unmask)", self.drop)
+        if not match:
             raise InvalidInput(
                 f"drop must be N@STEP with STEP share, upload or unmask, got {self.drop!r}; "
                 f"try 1@upload"
             )
-        return int(found[1]), found[2]
+        return int(match[1]), match[2]
 
     def split_seed_of(self, trial: int) -> int:
         """The seed of a trial's split: each its own, unless one is set for all."""

@@ -1,5 +1,5 @@
-"""Where the points of a simulation come from: they are given, or cells are placed anew in each
-trial, by an encoder that is fitted to training cells only."""
+"""Sources of a simulation's points: given, or placed anew in each trial by an encoder that is
+fitted to training cells only."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class GivenPoints:
         return np.arange(len(self.y))
 
     def largest_radius(self, curvature: float) -> float:
-        """How far out the farthest point is."""
+        """Radius of the farthest point."""
         return float(np.hypot(*self.x.T).max())
 
     def encoder(
@@ -61,8 +61,7 @@ class GivenPoints:
 
 @dataclass(frozen=True, repr=False)
 class RawPoints:
-    """Cells, whose labels are "" where they have none. Sites hold these as well, and an encoder is
-    fitted to them, too."""
+    """Cells with labels, "" for none. Sites hold these too, and encoders are fitted to them."""
 
     cells: Cells
     labels: np.ndarray
@@ -79,14 +78,13 @@ class RawPoints:
         return self.labels[self.rows]
 
     def largest_radius(self, curvature: float) -> float:
-        """How far out a cell may be placed."""
+        """Upper bound on the radius of a placed cell."""
         return _MOST_RADIUS / float(np.sqrt(curvature))
 
     def encoder(
         self, train: np.ndarray, owner: np.ndarray, owner_of: OwnerOf, study: Study, seed: int
     ) -> CellEmbedder:
-        """An encoder that has seen those in `train`, which belong to `owner`, and the cells without
-        label."""
+        """An encoder that has seen those in `train`, of `owner`, and the cells without label."""
         others = np.setdiff1d(np.arange(len(self.cells)), self.rows)
         rows = np.concatenate((self.rows[train], others))
         if len(others):
@@ -94,14 +92,13 @@ class RawPoints:
         return fit_encoder(self.cells[rows], owner, self.frame, study)
 
     def points(self, encoder: CellEmbedder | None) -> np.ndarray:
-        """Where the encoder places the cells with a label, (n, 2)."""
+        """Points (n, 2) of the cells with a label, by the encoder."""
         assert encoder is not None
         return encoder.transform(self.cells[self.rows])
 
 
 class Annotated(NamedTuple):
-    """What an AnnData object says: points or raw cells, their labels, the curvature, if it says
-    that, and how cells are dealt out."""
+    """Content of an AnnData object: points or raw cells, labels, curvature and partition."""
 
     x: Any
     y: np.ndarray
@@ -112,10 +109,9 @@ class Annotated(NamedTuple):
 def read_annotated(
     adata: "AnnData", label: str | None, frame: str | None, partition: Any
 ) -> Annotated:
-    """The points in ``obsm['X_poincare']``, or the raw cells if there are none or a `frame` says
-    how they are to be placed, with the labels in a column of ``obs``; another may say whose cells
-    they are."""
-    from fedhull.embed.annotated import KEY, cells_of, column_of
+    """The points in ``obsm['X_poincare']``, or the raw cells if there are none or a `frame` is
+    given, with labels from a column of ``obs``; another may give the partition."""
+    from fedhull.embed.cells import KEY, cells_of, column_of
 
     if label is None:
         raise InvalidInput(
@@ -127,8 +123,8 @@ def read_annotated(
         partition = column_of(adata, partition.removeprefix(_COLUMN))
     if frame is not None or KEY not in adata.obsm:
         return Annotated(cells_of(adata), y, None, partition)
-    said = adata.uns.get(KEY.removeprefix("X_"), {})
-    curvature = said.get("curvature") if hasattr(said, "get") else None
+    facts = adata.uns.get(KEY.removeprefix("X_"), {})
+    curvature = facts.get("curvature") if hasattr(facts, "get") else None
     points = np.asarray(adata.obsm[KEY])
     return Annotated(points, y, None if curvature is None else float(curvature), partition)
 
@@ -174,5 +170,5 @@ def fit_encoder(
             f"{len(held)}; use fewer sites or a more even partition"
         )
     rehearsed = rehearse_neighbours(held, study.disclosure, **settings)
-    made: CellEmbedder = rehearsed.outcome.encoder
-    return made
+    encoder: CellEmbedder = rehearsed.outcome.encoder
+    return encoder

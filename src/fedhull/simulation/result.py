@@ -1,4 +1,4 @@
-"""What came of a simulation: scores with intervals, what left, and the report page."""
+"""The result of a simulation: scores with intervals, leakage, and the report page."""
 
 import platform
 from collections.abc import Sequence
@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from fedhull.registry import name_of
-from fedhull.report.html import write_page
-from fedhull.report.page_file import AnySimulationPage
-from fedhull.report.testing import pool_tests
+from fedhull.report.classifier import pool_tests
+from fedhull.report.page import SimulationPage
+from fedhull.report.render import write_page
+from fedhull.rounds.disclosure import sentences
+from fedhull.rounds.noise import noise_of
 from fedhull.simulation.experiment import Experiment
 from fedhull.simulation.trial import Trial
 from fedhull.study.draft import settings_of, site_name
-from fedhull.study.noise import noise_of
-from fedhull.study.study import Geometry, Study
-from fedhull.study.summaries import SUMMARIES
+from fedhull.study.study import SUMMARIES, Geometry, Study
 
 _LIBRARIES = ("fedhull", "numpy", "scipy", "scikit-learn", "numba", "python-flint", "cryptography")
 # What belongs to a study: baselines and trade-off are extras.
@@ -68,9 +68,8 @@ class Simulation:
 
     @property
     def leakage(self) -> dict[str, Any]:
-        """How many points left of how many and how many classes were withheld, on average; of all
-        trials the largest hull, the fewest cells behind anything that left, and the most cells
-        whose own position left."""
+        """Points sent and held and classes withheld, on average; over all trials the largest hull,
+        the fewest cells behind anything that left, and the most cells whose own position left."""
         sent = float(np.mean([t.points_sent for t in self.trials]))
         total = float(np.mean([t.points_total for t in self.trials]))
         return {
@@ -86,12 +85,13 @@ class Simulation:
 
     @property
     def privacy(self) -> dict[str, Any] | None:
-        """What is promised about single cells, and the ε of the noise that was added: `spent` if
-        nobody tells the coordinator about his, `spent_against_sites` if as many sites as may work
-        together with it do, and no more than must have stayed."""
-        noise, promise = noise_of(self.study), self.study.privacy
-        if noise is None or promise is None:
+        """The promise about single cells, and the ε of the noise that was added: `spent` if no site
+        tells the coordinator about its own, `spent_against_sites` if the largest tolerated
+        coalition does, with as few survivors as possible."""
+        noise = noise_of(self.study)
+        if noise is None:
             return None
+        promise = noise.promise
         fewest = min(len(trial.survivors) for trial in self.trials)
         return {
             "epsilon": promise.epsilon,
@@ -101,10 +101,11 @@ class Simulation:
             "spent_against_sites": noise.spent(noise.threshold - noise.tolerated),
         }
 
-    def page(self, title: str = "A simulated study") -> AnySimulationPage:
-        """What the report page shows: the first trial, and the scores of all."""
+    def page(self, title: str = "A simulated study") -> SimulationPage:
+        """The report page: the first trial, and the scores of all."""
         # pages of moments need scikit-learn, which takes longer to import than all the rest
-        from fedhull.report.simulation_pages import Simulated, simulation_page
+        from fedhull.report.classes import simulation_page
+        from fedhull.report.known import Simulated
 
         first = self.trials[0]
         simulated = Simulated(
@@ -140,6 +141,7 @@ class Simulation:
             **{key: outcome.get(key) for key in ("bins", "field_bits", "planes", "label_code")},
             "calibration_error": float(np.mean(errors)) if errors else None,
             "ballot": outcome["ballot"],
+            "disclosures": sentences(first.session.outcome.disclosures),
             "dp": self.privacy,
             "grouping_correct": float(np.mean([t.grouping_correct for t in self.trials])),
             "decoded_exactly": all(t.decoded_exactly for t in self.trials),

@@ -9,23 +9,17 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedhull.data.partition import names_of_owners
-from fedhull.data.partition import partition as deal_out
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
-from fedhull.learn.placing import is_annotated
+from fedhull.learn.prediction import is_annotated
 from fedhull.progress import Progress, Report, ignore
 from fedhull.simulation.experiment import Experiment
 from fedhull.simulation.frame import GivenPoints, read_annotated, source_of
 from fedhull.simulation.result import Simulation
+from fedhull.simulation.sites import names_of_owners
+from fedhull.simulation.sites import partition as deal_out
 from fedhull.simulation.trial import run_trial
-from fedhull.study.draft import (
-    SETTINGS,
-    check_setting,
-    default_of,
-    draft_study,
-    with_names,
-)
+from fedhull.study.draft import SETTINGS, check_setting, default_of, draft_study, with_names
 from fedhull.study.study import Study
 
 # With these, a study sends what the paper's does.
@@ -53,42 +47,27 @@ def simulate(
     says they have, or the raw cells if there are none or `frame` is set. Models of raw cells carry
     the encoder that placed them: ``result.model.predict(adata)`` places new cells first.
 
-    clients : how many sites the training points are dealt out to.
+    clients : the number of sites that the training points are dealt out to.
     epsilon, radius, curvature : the bins; without a radius, the smallest that holds all points.
-    summary : "hulls", or "moments" of so many `features`; what sites send of their classes.
-    method : "lorentz", "poincare-svm", "euclidean-svm", or a classifier.
-    grouping : "matching", "kernighan-lin", "spectral", or a function.
-    guard : what sites leave out and put together: "none", or "edit", "trim:F" and "group:K" joined
-        by "+", or a `Guard`; "group" alone takes K from min_cells.
-    min_cells : nothing leaves that is made of fewer cells; smaller classes are withheld.
-    label_code : "auto", "pairs", "binary" or "bose-chowla:H".
-    strength : λ of the paper's SVMs.
+    summary, method, grouping, guard, min_cells : as `fedhull simulate --help` says, like all other
+        settings of a study; method, grouping and guard may be objects.
+    donors : (n,), whose the cells are, if dp_unit protects those of a donor together.
     partition : "iid", "dirichlet:A", or an array (n,) that says whose each point is; of an AnnData
         object also "column:NAME", a column of ``obs`` that says so.
     switch_labels : every site, or a share of them, numbers its classes in an order of its own.
-    align : so many times sites align themselves to the centres of all classes; −1 is twice with
-        moments and never with hulls.
-    site_shift : every site's cells, also for testing, are moved by an isometry of its own, of this
-        length; those for testing are moved back by what their site has learned.
+    site_shift : the length of an isometry that moves all cells of a site, of its own for each.
     agreed_names : the sites have agreed on names, and need not find out which class is which.
-    dp_epsilon, dp_delta, dp_unit : noise hides every "cell", or with another unit all cells of one
-        of the `donors` (n,) together, as (ε, δ)-differential privacy says; for moments only.
-    trials, seed, test_size, split_seed : each trial splits the data anew, unless split_seed is set.
-    baselines : also score both summaries ("FL-hulls", "FL-moments"), the same method on pooled data
-        ("C") and at each site alone ("alone"), and the paper's methods; or the names of those to
-        score, since each takes its time.
-    ballot : sites judge candidates before a model is published, on the share `holdout` of their
-        training points; with the paper's settings, min_cells=1 and guard="none", not by default.
-        Without a ballot nothing is held out unless you say so.
+    trials, seed, test_size, split_seed : each trial splits the data anew, but for split_seed.
+    baselines : also score "FL-hulls", "FL-moments", pooled data ("C"), each site "alone" and the
+        paper's methods; or the names of those to score, since each takes its time.
+    ballot, holdout : sites judge candidates on points they hold out; with the paper's settings,
+        min_cells=1 and guard="none", not by default, and then nothing is held out.
     drop : "N@STEP", N sites vanish just before they send their message of that step.
-    frame : for raw cells, where the encoder comes from that places them: "pooled" fits it to all
-        training cells in one place, with "sums" the sites make it of three masked sums, and with
-        "reference" it is fitted to the cells of the largest site. Cells without a label ("") are
-        for the encoder only.
+    frame : for raw cells, the origin of the encoder: fitted to all training cells ("pooled"), made
+        by the sites in masked rounds ("sums"), or fitted to the cells of the largest site
+        ("reference"). Cells without a label ("") are for the encoder only.
     tradeoff : also score the first trial with wider and narrower bins, for the report.
     report : hears of each stage before it begins.
-
-    What is left out has the default of a study, or of an `Experiment`.
 
     >>> from fedhull import make_tree, simulate
     >>> data = make_tree(600, lineages=3, seed=0)
@@ -150,8 +129,7 @@ def simulate(
 
 
 def _with_holdout(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings, with a ballot unless they are the paper's, and points held out for it: the test
-    points of a simulation are for nothing else."""
+    """The settings, with a ballot and held-out points for it, unless they are the paper's."""
     plain = all(settings.get(name) == value for name, value in _PAPER.items())
     if settings.get("ballot") is None:
         settings["ballot"] = not plain
@@ -161,8 +139,7 @@ def _with_holdout(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _radius(largest: float, curvature: float, site_shift: float) -> float:
-    """The smallest radius that holds all points, of which none is farther out than `largest`,
-    wherever sites are moved to."""
+    """The smallest radius that holds points up to radius `largest`, wherever sites are moved to."""
     rim = np.nextafter(1.0, 0.0)
     share = min(np.sqrt(curvature) * largest * (1 + 1e-12), rim)
     if site_shift > 0.0:
@@ -171,8 +148,7 @@ def _radius(largest: float, curvature: float, site_shift: float) -> float:
 
 
 def _with_room_for(study: Study, dropped: int) -> Study:
-    """The study with a threshold that so many may drop out below, if any threshold allows it: with
-    three sites the default allows none."""
+    """The study with a threshold that allows for this many dropouts, if any can."""
     n = len(study.clients)
     if not n // 2 < n - dropped < study.threshold:
         return study
@@ -181,7 +157,7 @@ def _with_room_for(study: Study, dropped: int) -> Study:
 
 
 def _signature() -> inspect.Signature:
-    """What `help(simulate)` shows: every setting with its default, from where it is defined."""
+    """The signature for `help(simulate)`: every setting with its default."""
     shown = dict(inspect.signature(simulate).parameters)
     shown.pop("settings")
     defaults = {name: default_of(name) for name in SETTINGS if name not in shown}
@@ -195,7 +171,7 @@ simulate.__signature__ = _signature()  # type: ignore[attr-defined]
 
 
 def _stages(experiment: Experiment, report: Report) -> Callable[[int, str], None]:
-    """What trials report their stages to: "trial 2: protocol", and how many stages there are."""
+    """The reporter of trials' stages: "trial 2: protocol", and how many stages there are."""
     of_trial = 3 + bool(experiment.scored) + (experiment.frame is not None)
     total, done = experiment.trials * of_trial + experiment.tradeoff, 0
 
@@ -210,7 +186,7 @@ def _stages(experiment: Experiment, report: Report) -> Callable[[int, str], None
 def _as_partition(
     how: str | ArrayLike, clients: int
 ) -> tuple[str, np.ndarray | None, Sequence[str]]:
-    """How points are dealt out, or which of the named owners has each."""
+    """The kind of partition, or the owner of each point among named ones."""
     if isinstance(how, str):
         return how, None, ()
     owners, column = np.unique(np.asarray(how), return_inverse=True)

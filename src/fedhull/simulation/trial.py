@@ -10,19 +10,16 @@ import msgspec
 import numpy as np
 
 from fedhull.errors import InvalidInput
-from fedhull.report.class_content import Testing
-from fedhull.report.hull_content import Tradeoff
-from fedhull.report.testing import calibration_error, count_tests
+from fedhull.report.classifier import calibration_error, count_tests
+from fedhull.report.sections import Confusion, TradeoffRow
 from fedhull.simulation.baselines import alone, on_corners, on_pooled, score
 from fedhull.simulation.experiment import Experiment
-from fedhull.simulation.federation import Dealt, Federation, federate, for_summary
+from fedhull.simulation.federation import Dealt, Federation, federate, for_summary, sweep
 from fedhull.simulation.frame import GivenPoints, RawPoints
-from fedhull.simulation.shift import Shifts, Tests, owners_of_tests
-from fedhull.simulation.tradeoff import sweep
+from fedhull.simulation.sites import Shifts, Tests, owners_of_tests
 from fedhull.study.draft import site_name
 from fedhull.study.rehearsal import Rehearsal
-from fedhull.study.study import Study
-from fedhull.study.summaries import HULLS, MOMENTS
+from fedhull.study.study import HULLS, MOMENTS, Study
 
 # Which stream of random numbers moves sites and deals out test cells.
 _SHIFTING = 1
@@ -32,8 +29,7 @@ _OF_SUMMARY = {HULLS: {"FL-hulls", "FLP", "FLE"}, MOMENTS: {"FL-moments"}}
 
 @dataclass(repr=False)
 class Trial:
-    """What came of one trial; `test` are the rows that were kept for testing, `names` what the
-    server's numbered classes were found to be."""
+    """The result of one trial; `test` are rows for testing, `names` those of classes."""
 
     accuracy: dict[str, float]
     points_sent: int
@@ -51,17 +47,17 @@ class Trial:
     model: Any
     test: np.ndarray
     session: Rehearsal
-    testing: Testing
+    testing: Confusion
     names: dict[int, Any] = field(default_factory=dict)
-    tradeoff: list[Tradeoff] = field(default_factory=list)
+    tradeoff: list[TradeoffRow] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Trial(accuracy {self.accuracy['FL']:.1f} %, {len(self.survivors)} sites)"
 
-    def leakage_at(self, epsilon: float) -> Tradeoff:
-        """What left and what it was good for, with the study's own bins."""
-        return Tradeoff(
+    def leakage_at(self, epsilon: float) -> TradeoffRow:
+        """Leakage and accuracy with the study's own bins."""
+        return TradeoffRow(
             epsilon=epsilon,
             accuracy=self.accuracy["FL"],
             points_sent=self.points_sent,
@@ -132,8 +128,8 @@ def run_trial(
         trial.model.encoder_, trial.model.encoder_file_ = encoder.hash, encoder.to_bytes()
     if wanted := experiment.scored:
         with stage("baselines"):
-            found = _baselines(study, dealt, federation, tests, wanted)
-            trial.accuracy |= {name: found[name] for name in wanted if name in found}
+            scores = _baselines(study, dealt, federation, tests, wanted)
+            trial.accuracy |= {name: scores[name] for name in wanted if name in scores}
     if experiment.tradeoff and number == 0 and study.has_bins:
         with stage("trade-off"):
             others = sweep(federation, dealt, lambda model: score(model, tests.measured, tests.y))
@@ -164,10 +160,10 @@ def _deal_out(
 def _measured(
     federation: Federation, tests: Tests, test: np.ndarray, seconds: dict[str, float]
 ) -> Trial:
-    """What a simulation reports of a federation, apart from comparisons."""
+    """The measures of a federation, apart from comparisons."""
     test_x, test_y = tests.moved_back(federation.session.sites), tests.y
     outcome, model, in_sum = federation.outcome, federation.model, federation.in_sum
-    hulls = [hull for held in in_sum for hull in getattr(held, "hulls", [])]
+    hulls = [hull for held in in_sum for hull in getattr(held.prepared, "hulls", [])]
     return Trial(
         {"FL": score(model, test_x, test_y)},
         points_sent=sum(map(len, hulls)),
@@ -193,17 +189,13 @@ def _measured(
 
 def _judged_by(federation: Federation) -> list[int]:
     """The fewest cells behind what each site that has judged candidates says of them."""
-    tallies = [site.tally for site in federation.session.sites.values()]
+    tallies = [site.own.cache.get("tally") for site in federation.session.sites.values()]
     rows = [tally.smallest_row for tally in tallies if tally is not None]
     return [row for row in rows if row is not None]
 
 
 def _baselines(
-    study: Study,
-    dealt: Dealt,
-    federation: Federation,
-    tests: Tests,
-    wanted: Collection[str],
+    study: Study, dealt: Dealt, federation: Federation, tests: Tests, wanted: Collection[str]
 ) -> dict[str, float]:
     """Both summaries, the same method on pooled data and at sites alone, and the paper's."""
     test_x, test_y = tests.measured, tests.y
@@ -217,7 +209,7 @@ def _baselines(
         for name, made in federations.items()
     }
     if HULLS in federations:
-        corners, groups = federations[HULLS].outcome.learned.corners
+        corners, groups = federations[HULLS].outcome.learned.more.corners
         names = federations[HULLS].names
         classes = np.array([names[group] for group in groups.tolist()])
         found |= on_corners(study, corners, classes, test_x, test_y, wanted)
@@ -230,8 +222,7 @@ def _baselines(
 def _class_orders(
     y: np.ndarray, owner: np.ndarray, sites: int, switch: float, rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """In which order each site numbers its classes; the share `switch` of them in one of its
-    own."""
+    """Each site's order of classes; the share `switch` of sites have one of their own."""
     orders = []
     for i in range(sites):
         mine = owner == i
@@ -246,7 +237,7 @@ def _class_orders(
 
 def _for_classes(study: Study, dealt: Dealt) -> Study:
     """The study for as many classes as the training points have, unless their names are agreed."""
-    if study.agreed:
+    if study.classes.names:
         return study
     at_a_site, over_all = max(map(len, dealt.orders)), len(np.unique(dealt.y))
     return msgspec.structs.replace(

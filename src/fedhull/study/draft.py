@@ -1,43 +1,33 @@
 """Studies of unnamed sites, for plans and rehearsals, from settings that are given by name."""
 
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 import numpy as np
 
 from fedhull.disc.points import check_count
 from fedhull.errors import InvalidInput
-from fedhull.study.privacy import Privacy
+from fedhull.study.dp import Privacy
 from fedhull.study.promise import most_bins_for
 from fedhull.study.study import MOST_BINS, Classes, Disclosure, Geometry, Labels, Learning, Study
 from fedhull.text import did_you_mean
 
-# What `simulate`, `plan` and the command line call the settings of a study: table and key.
-SETTINGS: dict[str, tuple[str, str]] = {
-    "epsilon": ("geometry", "epsilon"),
-    "radius": ("geometry", "radius"),
-    "curvature": ("geometry", "curvature"),
-    "label_code": ("labels", "code"),
-    "summary": ("learning", "summary"),
-    "features": ("learning", "features"),
-    "align": ("learning", "align"),
-    "method": ("learning", "method"),
-    "grouping": ("learning", "grouping"),
-    "guard": ("learning", "guard"),
-    "strength": ("learning", "strength"),
-    "holdout": ("learning", "holdout"),
-    "ballot": ("learning", "ballot"),
-    "min_cells": ("disclosure", "min_cells"),
-    "dp_epsilon": ("privacy", "epsilon"),
-    "dp_delta": ("privacy", "delta"),
-    "dp_unit": ("privacy", "unit"),
-}
-_TABLES: dict[str, type] = {
+_TABLES: dict[str, Any] = {
     "geometry": Geometry,
     "labels": Labels,
     "learning": Learning,
     "disclosure": Disclosure,
     "privacy": Privacy,
+}
+# Settings bear the names of their keys, in some tables with a prefix; these a study gets otherwise.
+_PREFIXES, _OTHERWISE = {"labels": "label_", "privacy": "dp_"}, ("classes", "seed")
+# The settings of a study, by the names that `simulate`, `plan` and the command line take: table and
+# key. A setting that is added to a table of the study is added here by itself.
+SETTINGS: dict[str, tuple[str, str]] = {
+    _PREFIXES.get(table, "") + key: (table, key)
+    for table, kind in _TABLES.items()
+    for key in kind.__struct_fields__
+    if key not in _OTHERWISE
 }
 
 
@@ -49,6 +39,15 @@ def default_of(setting: str) -> Any:
     """
     table, key = SETTINGS[setting]
     return _defaults(_TABLES[table]).get(key)
+
+
+def kind_of(setting: str) -> tuple[type, str]:
+    """The type of a setting, text for parts that have names, and its description."""
+    table, key = SETTINGS[setting]
+    hint = get_type_hints(_TABLES[table], include_extras=True)[key]
+    kind, *metas = get_args(hint)
+    described = next(meta.description for meta in metas if meta.description)
+    return (str if kind is Any else kind), described
 
 
 def draft_study(clients: int, classes: int, name: str = "draft", **settings: Any) -> Study:
@@ -109,7 +108,7 @@ def check_setting(name: str, known: tuple[str, ...] = tuple(SETTINGS)) -> str:
 
 
 def site_name(number: int) -> str:
-    """What the sites of a rehearsal are called, from 0: site-0001."""
+    """Name of a site of a rehearsal; number 0 is site-0001."""
     return f"site-{number + 1:04d}"
 
 

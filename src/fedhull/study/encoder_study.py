@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 import msgspec
 
-from fedhull.embed.correction import NO_CORRECTION, Correction
+from fedhull.embed.features import NO_CORRECTION, Correction
 from fedhull.protocol.agreement import Agreement, Part
 from fedhull.study.promise import check_texts
 from fedhull.study.study import Attachment, Disclosure, Positive, Seed, Sha256

@@ -7,10 +7,10 @@ from fedhull.embed.cells import Cells
 from fedhull.embed.neighbours import NeighbourEmbedder
 from fedhull.progress import Report, ignore
 from fedhull.protocol.agreement import Cohort
+from fedhull.rounds.cells import hold
 from fedhull.study.draft import site_name
 from fedhull.study.encoder_study import Neighbours, NeighbourStudy
-from fedhull.study.neighbours.genes import GeneList
-from fedhull.study.neighbours.holdings import hold
+from fedhull.study.gene_list import GeneList
 from fedhull.study.rehearsal import Rehearsal, rehearse
 from fedhull.study.study import Disclosure
 

@@ -7,10 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedhull.data.files import check_data, load_file, read_column
-from fedhull.data.h5ad import open_h5ad
-from fedhull.embed.annotated import KEY, cells_of, column_of, made_by
-from fedhull.embed.cells import Cells
+from fedhull.data.files import check_data, load_file, open_h5ad, read_column
+from fedhull.embed.cells import KEY, Cells, cells_of, column_of, made_by
 from fedhull.embed.embedder import CellEmbedder, Embedder, embedder_from_bytes
 from fedhull.errors import InvalidInput
 from fedhull.study.study import Study
@@ -76,7 +74,7 @@ def load_points(
 
 
 def _own_frame(data: str) -> list[str]:
-    """What is to be known of points that the site has placed itself."""
+    """Notes on points that the site has placed itself."""
     if Path(data).suffix != ".h5ad":
         return []
     adata = open_h5ad(data, backed=True)
@@ -93,7 +91,7 @@ def _placed(
     encoder: CellEmbedder, data: str, label: str, layer: str | None
 ) -> tuple[np.ndarray, np.ndarray | None, list[str]]:
     if Path(data).suffix != ".h5ad":
-        from fedhull.data.raw import load_cells  # slow to import, and few need it
+        from fedhull.data.datasets import load_cells  # slow to import, and few need it
 
         if layer is not None:
             raise InvalidInput(f"--layer is for .h5ad files, not for {data}")
@@ -108,7 +106,7 @@ def _placed(
 
 
 def _lacking(encoder: CellEmbedder, cells: Cells) -> list[str]:
-    """What is said of genes that the encoder knows and the cells do not have."""
+    """A note on genes that the encoder knows and the cells lack; empty if there are none."""
     missing = encoder.preparation.missing(cells)
     if not missing:
         return []

@@ -1,5 +1,5 @@
-"""Whether a study can succeed: settings that contradict each other are refused when it is made,
-before anything is sent, not after the sum has been opened."""
+"""Checks that a study can succeed: settings that contradict each other are refused when it is
+made, before anything is sent, not after the sum has been opened."""
 
 import datetime
 import math
@@ -10,10 +10,10 @@ import msgspec
 
 from fedhull.codes.coding import pair_room
 from fedhull.codes.field import MOST_BITS
-from fedhull.codes.slots import SLOT_FIELD
+from fedhull.codes.power_sums import SLOT_FIELD
 from fedhull.disc.points import check_curvature
 from fedhull.errors import InvalidInput
-from fedhull.learn.guard_parts import Edit, Group, Trim
+from fedhull.learn.guard import Edit, Group, Trim
 from fedhull.registry import name_of
 from fedhull.text import check_visible, shortened
 
@@ -81,8 +81,8 @@ def check_names(**parts: Any) -> None:
 
 
 def most_bins_for(clients: int) -> int:
-    """How many bins each of so many sites may fill, whatever the field, if all that they send has
-    to fit into one message."""
+    """Maximum number of bins that each site may fill, whatever the field, if all that `clients`
+    sites send has to fit into one message."""
     return LARGEST_UPLOAD * 8 // MOST_BITS // 2 // max(clients, 1)
 
 
@@ -122,12 +122,12 @@ def _check_classes(study: "Study") -> None:
             f"grouping = {learning.grouping!r} sorts hulls, and with summary = "
             f"{learning.summary!r} there are none; use grouping 'matching'"
         )
-    if study.agreed:
-        if {at_a_site, in_all or at_a_site} != {len(study.agreed)} or at_a_site < 2:
+    if n_names := len(study.classes.names):
+        if {at_a_site, in_all or at_a_site} != {n_names} or at_a_site < 2:
             raise InvalidInput(
-                f"[classes] names has {len(study.agreed)} names, so [labels] classes must be as "
-                f"many, at least 2, and [learning] classes as many or left out; got {at_a_site} "
-                f"and {in_all}"
+                f"[classes] names has {n_names} names, so [labels] classes must be as many, at "
+                f"least 2, and [learning] classes as many or left out; got {at_a_site} and "
+                f"{in_all}"
             )
         return
     if in_all == 0:

@@ -7,17 +7,16 @@ from typing import Any
 import msgspec
 
 from fedhull.progress import Report, ignore
-from fedhull.protocol.drive import Engine
+from fedhull.protocol.drive import Engine, MemoryEngine
 from fedhull.protocol.keys import Identity
-from fedhull.protocol.memory import MemoryEngine
-from fedhull.study.coordinator import run_study
+from fedhull.rounds.run import run_study
 from fedhull.study.kinds import AnyStudy, task_of
 from fedhull.study.task import Holdings
 
 
 @dataclass(frozen=True, repr=False)
 class Rehearsal:
-    """What came of it: the study, its sites, and what the coordinator has."""
+    """A rehearsal's study, its sites, and the coordinator's outcome."""
 
     study: Any
     sites: dict[str, Any]

@@ -4,33 +4,40 @@ Whatever can be chosen has its name, its rule and its default here and nowhere e
 `plan` and the command line take them from here.
 """
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
+import numpy as np
+from msgspec import Meta
 
 from fedhull.codes.coding import Coding, check_code_name, choose_coding
 from fedhull.disc.quantize import Quantizer
 from fedhull.errors import InvalidInput
-from fedhull.learn.classifiers import CLASSIFIERS
 from fedhull.learn.grouping import GROUPINGS
 from fedhull.learn.guard import Guard
+from fedhull.learn.model import CLASSIFIERS
 from fedhull.protocol.agreement import Agreement, Cohort, Part
-from fedhull.study.privacy import Privacy
+from fedhull.registry import Registry
+from fedhull.study.dp import Privacy
 from fedhull.study.promise import check_disc, check_names, check_promise, check_texts
-from fedhull.study.summaries import HULLS, SUMMARIES
 
+# What sites can send of their classes, by name: subclasses of `rounds.learning.Summary`.
+SUMMARIES: Registry[Any] = Registry("summary", "fedhull.summaries")
+# fedhull's own; the first is the one that rounds points to bins.
+HULLS, MOMENTS = "hulls", "moments"
 _ROUNDED_TO = 8
 # n sites draw their places from n²·2^20, if bins and labels can still be numbered, or at least
 # n²·2^10: two of them draw the same once in 2^21 sessions, or 2^11.
 _RARE_BITS, _RARE_BITS_LEAST = 20, 10
 
-Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 # a number that TOML and JSON can both write: not infinity
-Positive = Annotated[float, msgspec.Meta(gt=0, le=1.7976931348623157e308)]
+Positive = Annotated[float, Meta(gt=0, le=1.7976931348623157e308)]
 MOST_BINS = 1_000_000
-Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
-Seed = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 
 
 class Attachment(NamedTuple):
@@ -44,18 +51,21 @@ class Attachment(NamedTuple):
 
 
 class Embedding(Part, frozen=True, kw_only=True):
-    """Where points come from: the SHA-256 of the encoder file that all sites place cells with."""
+    """Source of the points: SHA-256 of the encoder file with which all sites place cells."""
 
     encoder: Sha256
 
 
 class Geometry(Part, frozen=True, kw_only=True, dict=True):
-    """Where the points lie and how wide a bin is. Only hulls have bins; studies of them must say
-    which radius holds all points."""
+    """The region of the points and the width of a bin. Only hulls have bins; studies of them must
+    give a radius that holds all points."""
 
-    epsilon: Positive = 0.01
-    radius: Annotated[float, msgspec.Meta(ge=0, le=1.7976931348623157e308)] = 0.0
-    curvature: Positive = 1.0
+    epsilon: Annotated[Positive, Meta(description="Width of a bin, ε.")] = 0.01
+    radius: Annotated[
+        float,
+        Meta(ge=0, le=1.7976931348623157e308, description="All points lie within this radius, R."),
+    ] = 0.0
+    curvature: Annotated[Positive, Meta(description="k; the space has curvature −k.")] = 1.0
 
     def __post_init__(self) -> None:
         check_disc(self.radius, self.curvature)
@@ -67,10 +77,10 @@ class Geometry(Part, frozen=True, kw_only=True, dict=True):
 
 
 class Labels(Part, frozen=True, kw_only=True):
-    """How many classes a site may have, and how their labels are coded."""
+    """Maximum number of classes of a site, and the code of their labels."""
 
     classes: Count
-    code: str = "auto"
+    code: Annotated[str, Meta(description="auto, pairs, binary or bose-chowla:H.")] = "auto"
 
     def __post_init__(self) -> None:
         check_code_name(self.code)
@@ -78,9 +88,10 @@ class Labels(Part, frozen=True, kw_only=True):
 
 class Classes(Part, frozen=True, kw_only=True):
     """The names of all classes, if the sites have agreed on them: then nobody has to find out which
-    site's class is which other's."""
+    site's class is which other's. Otherwise classes are numbered, and each site names them in its
+    own words."""
 
-    names: list[Annotated[str, msgspec.Meta(min_length=1, max_length=200)]] = msgspec.field(
+    names: list[Annotated[str, Meta(min_length=1, max_length=200)]] = msgspec.field(
         default_factory=list
     )
 
@@ -88,58 +99,102 @@ class Classes(Part, frozen=True, kw_only=True):
         if len(set(self.names)) < len(self.names):
             raise InvalidInput("[classes] names must be different from each other")
 
+    def count_or(self, n: int) -> int:
+        """The number of agreed names, or n if there are none."""
+        return len(self.names) or n
+
+    def name_of(self, number: int) -> str:
+        """The name of a class that has this number, from 0."""
+        return self.names[number] if self.names else f"class {number + 1}"
+
+    def in_words(self, numbers: np.ndarray) -> np.ndarray:
+        """The agreed names of classes (n,), or their numbers as they are."""
+        return np.array(self.names)[numbers] if self.names else numbers
+
+    def labels_for(
+        self, classes: Sequence[Any], labels: range, lots: Mapping[int, bytes]
+    ) -> list[int]:
+        """The labels of a site's classes: those of their names, or as many as there are classes in
+        the order of lots, so that the order of the site's classes tells nothing."""
+        if self.names:
+            return [labels[self.names.index(name)] for name in classes]
+        return sorted(labels, key=lots.__getitem__)[: len(classes)]
+
+    def numbers_of_labels(self, positions: Sequence[int]) -> list[int] | None:
+        """The classes of labels that stand at these positions among those of their places; None if
+        that has to be found out."""
+        return list(positions) if self.names else None
+
+    def numbers_of(
+        self, classes: Sequence[Any], several: Mapping[str, Sequence[str]]
+    ) -> list[list[int]]:
+        """The numbers of the agreed names that each of a site's classes stands for."""
+        return [[self.names.index(n) for n in several.get(name, [name])] for name in classes]
+
 
 class Rules(Cohort, frozen=True, kw_only=True):
-    """How the protocol runs over hulls."""
+    """Settings of the protocol over hulls."""
 
-    spare_sums: Annotated[int, msgspec.Meta(ge=2, le=1000)] = 4
-    most_bins: Annotated[int, msgspec.Meta(ge=1, le=MOST_BINS)] = 20_000
+    spare_sums: Annotated[int, Meta(ge=2, le=1000)] = 4
+    most_bins: Annotated[int, Meta(ge=1, le=MOST_BINS)] = 20_000
 
 
 class Disclosure(Part, frozen=True, kw_only=True):
-    """What a site lets out at all, whatever the coordinator asks for.
+    """The rules by which classes and cells are withheld, whatever the coordinator asks for: every
+    point that leaves is the mean of at least `group` cells, and classes with too few cells or
+    donors do not leave at all."""
 
-    Nothing leaves that is made of fewer than `min_cells` cells, or of cells of fewer than
-    `min_donors` donors where the data say whose they are: such classes are withheld. Every point
-    that leaves is the mean of at least `group` cells; 0 stands for as many as `min_cells`. No more
-    points leave than the share `max_share` of the cells that the site holds.
-    """
-
-    min_cells: Count = 5
-    group: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
-    min_donors: Count = 2
-    max_share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
+    min_cells: Annotated[
+        Count, Meta(description="Minimum number of cells behind anything a site sends.")
+    ] = 5
+    group: Annotated[
+        int, Meta(ge=0, le=1_000_000, description="Cells behind a point; 0: --min-cells.")
+    ] = 0
+    min_donors: Annotated[
+        Count, Meta(description="Minimum number of donors, where they are known.")
+    ] = 2
+    max_share: Annotated[
+        float, Meta(gt=0, le=1, description="Maximum share of points that leave, of cells.")
+    ] = 1.0
 
     @property
     def group_size(self) -> int:
-        """How many cells stand behind every point that leaves, at least."""
+        """The fewest cells behind any point that leaves."""
         return self.group or self.min_cells
 
 
 class Learning(Part, frozen=True, kw_only=True):
-    """What sites send of their classes and keep for testing, and how the coordinator learns.
+    """Settings for what sites send of their classes and hold out, and for learning.
 
-    `summary` is what they send: hulls, which leave out what `guard` says and of whose corners
-    `method` learns, with the `strength` λ of the paper's SVMs; or moments of so many `features`.
-    So many times sites `align` themselves to the centres of all classes before that; −1 stands for
-    twice with moments and never with hulls, which then take one sum, as in the paper.
-    Of every class, sites hold the share `holdout` of their cells out, if that makes 20 cells or
-    more at a site, and with a `ballot` judge candidates on them before a model is published.
-    `classes` is the number of classes over all sites; with 0 it is found. `summary`, `method`,
-    `grouping` and `guard` are names of registered parts; except for the first, a rehearsal may be
-    given the parts themselves.
+    `classes` is the number of classes over all sites; with 0 it is found. Sites hold cells out if
+    that makes 20 or more at a site. `summary`, `method`, `grouping` and `guard` are names of
+    registered parts; except for the first, a rehearsal may be given the parts themselves.
     """
 
-    summary: str = HULLS
-    classes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
-    features: Annotated[int, msgspec.Meta(ge=2, le=4_096)] = 128
-    align: Annotated[int, msgspec.Meta(ge=-1, le=2)] = -1
-    method: Any = "lorentz"
-    grouping: Any = "matching"
-    guard: Any = "edit+trim:0.1+group"
-    strength: Positive = 0.1
-    holdout: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.15
-    ballot: bool = True
+    summary: Annotated[str, Meta(description="hulls, moments, or one you installed.")] = HULLS
+    classes: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    features: Annotated[int, Meta(ge=2, le=4_096, description="Maximum number of features, D.")] = (
+        128
+    )
+    align: Annotated[
+        int, Meta(ge=-1, le=2, description="Rounds of alignment; -1: two with moments, else none.")
+    ] = -1
+    method: Annotated[
+        Any, Meta(description="lorentz, poincare-svm, euclidean-svm, or one you installed.")
+    ] = "lorentz"
+    grouping: Annotated[
+        Any, Meta(description="matching, kernighan-lin, spectral, or one you installed.")
+    ] = "matching"
+    guard: Annotated[
+        Any, Meta(description="none, or parts joined by +: edit, trim:F, group:K, your own.")
+    ] = "edit+trim:0.1+group"
+    strength: Annotated[Positive, Meta(description="λ of the paper's SVMs.")] = 0.1
+    holdout: Annotated[
+        float, Meta(ge=0, lt=1, description="Share of cells held out for testing.")
+    ] = 0.15
+    ballot: Annotated[
+        bool, Meta(description="Let sites judge candidates before a model is published.")
+    ] = True
     seed: Seed = 0
 
     def __post_init__(self) -> None:
@@ -177,14 +232,19 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
         return None if self.embedding is None else self.embedding.encoder
 
     @property
+    def donors(self) -> str | None:
+        """The column that says whose cells they are, if those of a donor are protected together."""
+        return None if self.privacy is None else self.privacy.donors
+
+    @property
     def has_bins(self) -> bool:
-        """Whether sites send points, rounded to bins."""
+        """True if sites send points, rounded to bins."""
         return self.learning.summary == HULLS
 
     @property
     def alignments(self) -> int:
-        """How many times sites align themselves to the centres of all classes: never, where noise
-        would have to hide a cell at the rim, which outweighs hundreds in the middle."""
+        """Number of times sites align themselves to the centres of all classes: 0 where noise would
+        have to hide a cell at the rim, which outweighs hundreds in the middle."""
         chosen = self.learning.align
         return chosen if chosen >= 0 else 0 if self.has_bins or self.privacy else 2
 
@@ -194,18 +254,13 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
         return self.geometry.quantizer
 
     @property
-    def agreed(self) -> list[str]:
-        """The names of all classes, if the sites have agreed on them."""
-        return self.classes.names
-
-    @property
     def n_classes(self) -> int:
-        """How many classes there are over all sites; 0 if that is to be found."""
+        """Number of classes over all sites; 0 if that is to be found."""
         return self.learning.classes
 
     @property
     def guard(self) -> Guard:
-        """What sites leave out of hulls, and in what groups their cells leave."""
+        """The rule for what hulls leave out, and for the groups in which cells leave."""
         return Guard.of(self.learning.guard).grouping(self.disclosure.group_size)
 
     @cached_property
@@ -217,20 +272,20 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
 
     @property
     def spread(self) -> tuple[int, int]:
-        """How many times as many labels there are as are used, at least and at most."""
+        """Ratio of labels to draw from to labels used, at least and at most."""
         n = len(self.clients)
         return n << _RARE_BITS_LEAST, n << _RARE_BITS
 
     @property
     def places(self) -> int:
-        """How many places there are for sites: each has as many labels as a site has classes. They
-        are fewer where labels and bins have to be numbered together."""
+        """Number of places for sites, each with as many labels as a site has classes; fewer where
+        labels and bins have to be numbered together."""
         most = len(self.clients) * self.spread[1]
         return self.coding.space // self.labels.classes if self.has_bins else most
 
     @property
     def draws_places(self) -> bool:
-        """Whether sites draw their places at random, so that nobody knows whose is whose; otherwise
+        """True if sites draw their places at random, so that nobody knows whose is whose; otherwise
         the sites agree on an order (App. B), which is hidden from the server only."""
         return self.places > len(self.clients)
 
@@ -249,14 +304,14 @@ class Study(Agreement, frozen=True, kw_only=True, dict=True):
 
     @property
     def most_corners(self) -> int:
-        """How many corners all sites may announce together."""
+        """Maximum number of corners that all sites may announce together."""
         return announced_corners(self.protocol.most_bins) * len(self.clients)
 
     def sums_for(self, corners: int) -> int:
-        """How many power sums determine, and check, hulls with so many corners in all."""
+        """Number of power sums that determine, and check, hulls with this many `corners` in all."""
         return self.coding.length(corners, self.protocol.spare_sums)
 
 
 def announced_corners(n_corners: int) -> int:
-    """What a site adds to the total that all sites learn: how many corners it has, rounded up."""
+    """A site's number of corners, rounded up, as it enters the total that all sites learn."""
     return -(-n_corners // _ROUNDED_TO) * _ROUNDED_TO

@@ -1,10 +1,5 @@
-"""What a kind of study asks of its participants: one interface, whatever is summed.
-
-A `Task` says what a site takes into the study and in which words it is asked, and makes the two
-sides that a session needs: a `Site` and a `Coordinator`. Both go through the sums of the study in
-the same order, be it one sum of hulls or the three of an encoder. Nothing outside `kinds` asks
-which kind of study it has.
-"""
+"""The task of a study: what a site takes into it, the words in which people are asked, and the two
+sides of a run, both of which fold over the same rounds."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -15,9 +10,11 @@ from fedhull.errors import InvalidInput
 from fedhull.protocol.agreement import Agreement, about_words, collusion_words
 from fedhull.protocol.drive import PROPOSE, PUBLISH, STEPS
 from fedhull.protocol.keys import Identity, Randomness
-from fedhull.study.coordinator import Coordinator
-from fedhull.study.plan import Plan
-from fedhull.study.site import Site
+from fedhull.protocol.messages import published_content
+from fedhull.rounds.disclosure import Disclosure, Plan, sentences
+from fedhull.rounds.round import Final, Round, disclosures, final_of
+from fedhull.rounds.run import Coordinator
+from fedhull.rounds.site import Site
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ class Source:
 
 
 class Holdings(Protocol):
-    """What a site takes into a study: its cells, and what of them would leave."""
+    """A site's contribution to a study: its cells, and what of them would leave."""
 
     def to_bytes(self) -> bytes:
         """All of it, for the process that runs the session. The same data and study always give
@@ -46,39 +43,55 @@ class Holdings(Protocol):
 
 
 class Task(ABC):
-    """What a kind of study asks of its participants."""
+    """A study as its participants run it."""
 
-    study: Agreement
+    study: Any
+    rounds: tuple[Round, ...]
     # what people call it, what comes of it, and whether a site's data must have a column of classes
     kind = "Study"
     product: str
     needs_labels: bool
-    # the settings of [learning] that can be chosen again when the sum is there
-    choices: tuple[str, ...] = ()
-    # whether sites are asked to judge something before the last publication
-    ballot = False
 
     @property
-    @abstractmethod
+    def last(self) -> Final:
+        """The last round, which says what comes of the study."""
+        return final_of(self.rounds)
+
+    @property
     def sums(self) -> int:
-        """How many sums the study has, each with all steps of a session."""
+        """The number of rounds, each with all steps of a session."""
+        return len(self.rounds)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The settings of [learning] that can be chosen again when the sum is there."""
+        return self.last.choices
+
+    @property
+    def ballot(self) -> bool:
+        """True if sites judge candidates before the last publication."""
+        return self.last.has_ballot
 
     def steps_of(self, number: int) -> tuple[str, ...]:
-        """The steps of a sum, from 1, under the names by which engines and logs know them."""
+        """The steps of a round, from 1, under the names by which engines and logs know them."""
         proposed = self.ballot and number == self.sums
         return (*STEPS[:-1], PROPOSE, PUBLISH) if proposed else tuple(STEPS)
 
     @abstractmethod
-    def read(self, source: Source) -> Holdings:
-        """What a site with these data would take into the study; InvalidInput if it cannot."""
+    def read(self, source: Source) -> Any:
+        """A site's holdings, from its data; InvalidInput if it cannot take part with them."""
 
     @abstractmethod
-    def holdings_from_bytes(self, raw: bytes) -> Holdings:
+    def holdings_from_bytes(self, raw: bytes) -> Any:
         """The inverse of the holdings' `to_bytes`."""
 
+    def disclosures(self, holdings: Any = None) -> list[Disclosure]:
+        """Everything that leaves in all rounds, from any site or from one with these holdings."""
+        return disclosures(self.rounds, holdings)
+
     def explain(self, name: str, holdings: Any) -> list[str]:
-        """What a person at the site is told before anything leaves, paragraph by paragraph."""
-        study = self.study
+        """The explanation for a person at the site before anything leaves, in paragraphs."""
+        study: Agreement = self.study
         return [
             f"{self.kind} '{study.name}', hash {study.hash.hex()}, coordinated by the holder of "
             f"key {study.coordinator or 'none'}; you are {name}, one of {len(study.clients)} "
@@ -88,15 +101,26 @@ class Task(ABC):
             collusion_words(study),
         ]
 
-    @abstractmethod
     def what_leaves(self, holdings: Any) -> list[str]:
-        """What the site holds, what of it would leave, and what may be read from that."""
+        """The site's holdings, what of them would leave, and what may be read from that."""
+        return [
+            *self.holds(holdings),
+            *sentences(self.disclosures(holdings)),
+            *self.warnings(holdings),
+        ]
 
-    def doubts(self, holdings: Any) -> list[str]:
-        """What a site may send, or not send, but should know before it does."""
+    @abstractmethod
+    def holds(self, holdings: Any) -> list[str]:
+        """The site's holdings, in paragraphs."""
+
+    def warnings(self, holdings: Any) -> list[str]:
+        """Warnings besides the disclosures."""
         return []
 
-    @abstractmethod
+    def doubts(self, holdings: Any) -> list[str]:
+        """Warnings to show before consent."""
+        return []
+
     def site(
         self,
         name: str,
@@ -105,30 +129,33 @@ class Task(ABC):
         randomness: Randomness | None = None,
         checkpoint: bytes | None = None,
     ) -> Site:
-        """The side of a site. With the `randomness` and `checkpoint` of an earlier object, and the
+        """A site's side. With the `randomness` and `checkpoint` of an earlier object, and the
         messages since, a site takes the same course."""
+        return Site(self.study, self.rounds, name, identity, holdings, randomness, checkpoint)
 
-    @abstractmethod
     def coordinator(self) -> Coordinator:
         """The coordinator's side."""
+        return Coordinator(self.study, self.rounds)
 
-    @abstractmethod
     def late(
         self, name: str, identity: Identity, holdings: Any, receipt: bytes, publication: bytes
     ) -> Site:
         """A site that has missed the end of its session, at the end of it: `receipt` is what it has
         kept since its upload, `publication` the coordinator's last message. BadMessage if that is
         of no use to it."""
+        site = self.site(name, identity, holdings)
+        site.take_late(published_content(publication, self.study), receipt)
+        return site
 
-    def plan(self, holdings: Any, corners: int) -> Plan:
-        """What the study would send, if a site holds this; with None, for any site, whose hulls, if
-        it sends any, have so many corners."""
-        raise InvalidInput(f"there are no plans for a study of an {self.product}")
+    @abstractmethod
+    def plan(self, holdings: Any, corners: int = 0) -> Plan:
+        """Plan of what a site with these holdings would send; with None, of what any site would,
+        whose hulls, if it sends any, have this many corners."""
 
     def learn(self, kept: bytes, votes: bytes | None = None, **settings: Any) -> Any:
-        """What the coordinator has at the end if it learns once more from the sum that it has kept,
-        with other settings as far as there are `choices`; `votes` are what it has kept of a ballot,
-        which say nothing of what is learned with other settings."""
+        """The coordinator's result, learned once more from the sums it has kept, with other
+        settings as far as there are `choices`; `votes` are what it has kept of a ballot, which say
+        nothing of what is learned with other settings."""
         raise InvalidInput(f"nothing can be learned again in a study of an {self.product}")
 
     @abstractmethod

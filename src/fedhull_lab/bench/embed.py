@@ -9,8 +9,9 @@ from scipy.sparse import csr_matrix
 from scipy.sparse import random as random_sparse
 from sklearn.decomposition import TruncatedSVD
 
-from fedhull import AutoencoderEmbedder, Cells, NeighbourEmbedder
+from fedhull import Cells, NeighbourEmbedder
 from fedhull.extend import CellEmbedder
+from fedhull_lab.autoencoder.embedder import AutoencoderEmbedder
 from fedhull_lab.bench.timing import best_times, peak_memory_mb
 
 GENES, SHARE_EXPRESSED = 2000, 0.05

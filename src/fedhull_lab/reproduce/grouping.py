@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedhull import exp_map, minimal_hull
-from fedhull.extend import Report, group_hulls, partition, share_matched
+from fedhull.extend import Report, match_hulls, partition, share_matched
 from fedhull_lab.reproduce.finding import Finding, Table, counted
 
 SPREADS = [0.3, 0.6, 1.0]
@@ -59,7 +59,7 @@ def measure_grouping(
             n_classes = len(set(truth))
             for method, found in shares.items():
                 if method != "kernighan-lin" or n_classes == 2:
-                    groups = group_hulls(hulls, owners, n_classes, method)
+                    groups = match_hulls(hulls, owners, n_classes, method).groups
                     found.append(share_matched(groups, truth))
             advance(1)
         rows.append(

@@ -67,7 +67,7 @@ def _believed(result: Simulation, trial: Any, x: np.ndarray, y: np.ndarray) -> f
     points, numbers, names = [], [], []
     for site in trial.session.sites.values():
         for place, (name, hull) in enumerate(
-            zip(site.holdings.classes, site.holdings.hulls, strict=True)
+            zip(site.holdings.classes, site.holdings.prepared.hulls, strict=True)
         ):
             points.append(quantizer.decode(np.array(hull)))
             numbers.append(np.full(len(hull), place))

@@ -16,7 +16,6 @@ from fedhull.errors import InvalidInput
 from fedhull.extend import (
     BITS,
     Identity,
-    KeptSum,
     MemoryEngine,
     draft_study,
     noise_of,
@@ -50,9 +49,9 @@ class Total:
     of_class: tuple[int, ...]
 
     @classmethod
-    def of(cls, kept: bytes) -> "Total":
-        """The totals in a sum that a coordinator has kept."""
-        found = KeptSum.from_bytes(kept).total
+    def of(cls, task: Any, kept: bytes) -> "Total":
+        """The totals in a sum that the coordinator of a study has kept."""
+        found = task.coordinator().reopen(kept).total
         moments = found.moments
         return cls(
             np.ldexp(moments.gram.astype(np.float64), -2 * BITS),
@@ -90,7 +89,7 @@ def study_for(kind: str, names: Sequence[str], radius: float) -> Study:
 
 def opened(study: Study, x: np.ndarray, number: np.ndarray, owner: np.ndarray) -> Opened:
     """Run a study over cells x (n, 2) of classes `number` (n,) at the sites `owner` (n,)."""
-    names = np.array(study.agreed)
+    names = np.array(study.classes.names)
     identities = {site: Identity.generate() for site in study.clients}
     study = msgspec.structs.replace(
         study, clients={site: identity.public for site, identity in identities.items()}
@@ -105,10 +104,10 @@ def opened(study: Study, x: np.ndarray, number: np.ndarray, owner: np.ndarray) -
         outcome = run_study(task.coordinator(), MemoryEngine(sites), keep=kept.__setitem__)
     except InvalidInput:
         # all classes but one are lost in noise; the coordinator has read the totals
-        return Opened(None, total=Total.of(kept["sum.bin"]))
+        return Opened(None, total=Total.of(task, kept["sum.bin"]))
     if not study.has_bins:
-        return Opened(outcome.model, total=Total.of(kept["sum.bin"]))
-    points, groups = outcome.learned.corners
+        return Opened(outcome.model, total=Total.of(task, kept["sum.bin"]))
+    points, groups = outcome.learned.more.corners
     return Opened(outcome.model, [points[groups == j] for j in range(len(names))])
 
 

@@ -80,7 +80,7 @@ if WHAT == "spy" and "server" in sys.orig_argv and any(n.endswith("launch") for 
 if WHAT and any(name.endswith(("worker_process", "runner_process")) for name in sys.orig_argv):
     from fedhull.engines.nvflare.controller import FlareEngine, StudyController
     from fedhull.kits.participant import SiteRun
-    from fedhull.study.site import Site
+    from fedhull.rounds.site import Site
 
     SiteRun.answer = _at_site(SiteRun.answer)
     Site.receive = _in_site(Site.receive)

@@ -1,1 +1,1 @@
-"""Studies over files: a folder of messages that people carry or sync, one step for each call."""
+"""Studies over files: a folder of messages that people carry or sync, one step per call."""

@@ -1,4 +1,4 @@
-"""Messages of a study as files: write requests, read replies, go on when all are there."""
+"""Messages as files: write requests, read replies, go on when all are there."""
 
 import secrets
 from collections.abc import Callable, Mapping
@@ -7,59 +7,58 @@ from pathlib import Path
 import msgspec
 
 from fedhull.engines.files.mail import Mail, unwrap, wrap
+from fedhull.engines.following import Say
 from fedhull.errors import FedhullError, InvalidInput, StillWaiting
+from fedhull.kits.files import decoded
 from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.drive import PROPOSE, PUBLISH, STEPS, Answers
 from fedhull.protocol.keys import Identity
 from fedhull.protocol.server import ServerSession
 from fedhull.protocol.summation import Summation
 
-Say = Callable[[str], None]
+_ENDS = ("request", "reply")
 _GIVEN_UP = "; the ballot is then given up, and the default model published"
 
 
 class Steps(msgspec.Struct, forbid_unknown_fields=True):
-    """The server's journal: the number of each sum's session, and the replies that each step of all
-    sums has gone on with. None of it is secret to the server."""
+    """The coordinator's journal: the session number of each round, and the outcome of each step of
+    all rounds. None of it is secret to the coordinator."""
 
     sessions: list[bytes] = []
     taken: list[dict[str, bytes]] = []
     failed: list[dict[str, str]] = []
 
     def to_bytes(self) -> bytes:
-        """For a private file."""
+        """Encode for a private file."""
         return msgspec.msgpack.encode(self)
 
     @classmethod
     def from_bytes(cls, raw: bytes, path: Path) -> "Steps":
-        """The inverse of `to_bytes`; `path` is where it was found."""
-        try:
-            steps = msgspec.msgpack.decode(raw, type=cls)
-        except (msgspec.MsgspecError, ValueError, RecursionError):  # ValueError: not UTF-8
-            steps = None
-        if steps is None or not steps.whole:
-            raise InvalidInput(f"{path} is damaged; begin a new session with --again")
+        """Decode the content of the file at `path`."""
+        complaint = f"{path} is damaged; begin a new session with --again"
+        steps = decoded(raw, cls, complaint, msgspec.msgpack.decode)
+        if not steps.whole:
+            raise InvalidInput(complaint)
         return steps
 
     @property
     def whole(self) -> bool:
-        """Whether its parts fit together."""
-        # one sum may have had a step more: candidates were proposed
-        sums_begun = -(-(len(self.taken) - 1) // len(STEPS))
+        """True if its parts fit together."""
+        # a ballot adds one step to the last round
+        rounds_begun = -(-(len(self.taken) - 1) // len(STEPS))
         return (
             len(self.taken) == len(self.failed)
-            and len(self.sessions) >= sums_begun
+            and len(self.sessions) >= rounds_begun
             and all(len(session) == 16 for session in self.sessions)
         )
 
 
 class FilesEngine:
-    """Writes requests, reads replies; a step that is not complete raises StillWaiting.
+    """Writes requests and reads replies; an incomplete step raises StillWaiting.
 
-    `steps` holds what earlier calls have gone on with; `save` is called with it when it has grown.
-    With `go_on`, one step goes on without those who have not replied. `late` are those who were in
-    one of several sums but not in the last; `to_carry` is what this call has published for sites
-    that did not answer it.
+    `steps` are the outcomes of earlier calls; `save` is called when they grow. With `go_on`, one
+    step goes on without missing replies. `late` are the sites of earlier rounds that are not in the
+    last one, `to_carry` the publications of this call for sites that did not answer it.
     """
 
     def __init__(
@@ -75,13 +74,13 @@ class FilesEngine:
         self._position = 0
         self.late: set[str] = set()
         self.to_carry: list[Path] = []
-        self._told: set[str] = set()
+        self._in_round: set[str] = set()
         self.session: ServerSession | None = None
 
     def open_session(
         self, study: Agreement, summation: Summation, identity: Identity | None, invited: list[str]
     ) -> ServerSession:
-        """A session with the number that this engine's journal has for it; the replies are its."""
+        """A session with the number that the journal has for this round."""
         known, position = self._steps.sessions, summation.number - 1
         if position == len(known):
             known.append(secrets.token_bytes(16))
@@ -90,14 +89,13 @@ class FilesEngine:
         return self.session
 
     def step(self, kind: str, messages: Mapping[str, bytes], timeout: float = 0.0) -> Answers:
-        """What this step has gone on with, if it has; else what has arrived, if that is all."""
+        """The outcome of this step in an earlier call, or else its replies if all are there."""
         assert self.session is not None
         position, number = self._position, self.session.number
         self._position += 1
         if kind == PUBLISH:
-            # those who were in an earlier sum only are late for what comes of the last
-            self.late = (self.late | self._told) - messages.keys()
-            self._told = set(messages)
+            self.late = (self.late | self._in_round) - messages.keys()
+            self._in_round = set(messages)
         if position < len(self._steps.taken):
             return self._steps.taken[position], self._steps.failed[position]
         for name, message in messages.items():
@@ -106,7 +104,7 @@ class FilesEngine:
         failures: dict[str, str] = {}
         for name in messages:
             if kind == PUBLISH and not self.session.expects(name):
-                continue  # gets the model, and is asked for nothing
+                continue  # it gets the model and sends nothing
             try:
                 replies[name] = self._read(self.session, name, kind)
             except StillWaiting:
@@ -126,30 +124,27 @@ class FilesEngine:
         self._steps.taken.append(replies)
         self._steps.failed.append(failures)
         self._save(self._steps)
-        self._go_on = False  # one decision, one step
+        self._go_on = False  # for one step only
         return replies, failures
 
     def _waiting(
         self, kind: str, number: int, replied: int, missing: list[str], enough: bool
     ) -> StillWaiting:
-        """What those who have not replied are waited for with."""
+        """The error that says whose replies are missing."""
         mail = self._mail
         step, request = mail.describe(kind, number), mail.path("SITE", kind, "request", number)
-        lost = _GIVEN_UP if kind == PROPOSE else ""
-        instead = (
-            f"; or go on without them: --go-on{lost}"
-            if enough
-            else f"; at least {self._threshold} sites have to reply"
-        )
+        instead = f"; at least {self._threshold} sites have to reply"
+        if enough:
+            instead = f"; or go on without them: --go-on{_GIVEN_UP if kind == PROPOSE else ''}"
         return StillWaiting(
             f"{step} has {replied} of {replied + len(missing)} replies; carry {request} to each "
             f"SITE of {', '.join(missing)} and the reply back, then run this again{instead}",
             step,
             missing,
             [
-                mail.to_carry(name, kind, what, number)
+                mail.to_carry(name, kind, w, number)
                 for name in missing
-                for what in ("request", "reply")
+                for w in ("request", "reply")
             ],
         )
 

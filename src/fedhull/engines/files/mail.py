@@ -4,15 +4,15 @@
     mail/SITE/1-advertise.reply        from SITE
     …
     mail/SITE/7-propose.request        candidates to judge, in studies with a ballot
-    mail/SITE/8-publish.request        what has come of it
+    mail/SITE/8-publish.request        the outcome
     …
 
-A study of several sums goes through the same steps for each, in one numbering; candidates are
-proposed after the last sum only.
+A study of several rounds repeats the steps for each, in one numbering; only the last round has
+candidates.
 
-Every file names its length and hash, so that one that is half copied is seen to be; requests are
-signed by the coordinator, replies by the site. Nothing in the folder is ever changed: a file that
-arrives twice is the same file, one that arrives late is not read any more.
+Every file has its length and hash, which reveal a half-copied one. Requests are signed by the
+coordinator, replies by the site. No file ever changes: a second copy is the same, a late one is not
+read.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ _MAGIC = b"fedhull file 1\n"
 
 @dataclass(frozen=True)
 class Mail:
-    """A folder, and the steps of each sum of the study whose messages lie there."""
+    """A folder, and the steps of each round whose messages lie there."""
 
     folder: Path
     steps: tuple[tuple[str, ...], ...] = (tuple(STEPS),)
@@ -42,39 +42,30 @@ class Mail:
         """The mail of a study with this task."""
         return cls(folder, tuple(task.steps_of(number) for number in range(1, task.sums + 1)))
 
-    @property
-    def sums(self) -> int:
-        """How many sums the study has."""
-        return len(self.steps)
-
-    @property
-    def total(self) -> int:
-        """How many steps all sums have together."""
-        return sum(map(len, self.steps))
-
     def step_number(self, kind: str, number: int) -> int:
-        """Steps are counted through all sums of a study; this one is of sum `number`, from 1."""
+        """Number of a step of round `number`, from 1, counted through all rounds."""
         before = sum(map(len, self.steps[: number - 1]))
         return before + self.steps[number - 1].index(kind) + 1
 
     def path(self, name: str, kind: str, what: str, number: int = 1) -> Path:
-        """Where the request or the reply of a step of sum `number` lies."""
+        """Path of a request or reply of round `number`."""
         return self.folder / name / f"{self.step_number(kind, number)}-{kind}.{what}"
 
     def describe(self, kind: str, number: int) -> str:
-        """A step of sum `number` in words."""
-        of_sum = "" if self.sums == 1 else f", sum {number} of {self.sums}"
-        return f"{kind} (step {self.step_number(kind, number)} of {self.total}{of_sum})"
+        """A step of round `number` in words."""
+        rounds, total = len(self.steps), sum(map(len, self.steps))
+        of_round = "" if rounds == 1 else f", round {number} of {rounds}"
+        return f"{kind} (step {self.step_number(kind, number)} of {total}{of_round})"
 
     def to_carry(self, name: str, kind: str, what: str, number: int = 1) -> dict[str, str]:
-        """A request or a reply, with who has it and who needs it, for scripts."""
+        """A message with its sender and receiver, for scripts."""
         ends = (COORDINATOR, name) if what == "request" else (name, COORDINATOR)
         file = str(self.path(name, kind, what, number))
         return {"file": file, "from": ends[0], "to": ends[1]}
 
 
 def mail_folder(kit: Kit, named: Path | None) -> Path:
-    """Where a kit's messages lie: in the folder that is `named`, or in that of earlier calls."""
+    """Folder of a kit's messages: the `named` one, or that of earlier calls."""
     noted = kit.folder / MAIL_ELSEWHERE
     if named is None and noted.is_file():
         place = read_text(noted)
@@ -84,20 +75,20 @@ def mail_folder(kit: Kit, named: Path | None) -> Path:
 
 
 def note_folder(kit: Kit, named: Path | None) -> None:
-    """Remember a folder that was named, so that later calls and `fedhull status` find it."""
+    """Remember a named folder for later calls."""
     if named is not None:
         write_text(kit.folder / MAIL_ELSEWHERE, str(named.resolve()))
 
 
 def wrap(path: Path, message: bytes) -> None:
-    """Write a message as a file that says how long it is and what its hash is."""
+    """Write a message to a file, with its length and hash."""
     path.parent.mkdir(parents=True, exist_ok=True)
     head = _MAGIC + len(message).to_bytes(8, "big") + hashlib.sha256(message).digest()
     write_bytes(path, head + message)
 
 
 def unwrap(path: Path) -> bytes:
-    """The message in a file, if all of it has arrived."""
+    """Read a message, if all of it has arrived."""
     raw = read_bytes(path)
     start = len(_MAGIC) + 40
     message = raw[start:]

@@ -1,4 +1,4 @@
-"""`fedhull server` and `fedhull client` over files: one step for each call."""
+"""`fedhull server` and `fedhull client` over files: one step per call."""
 
 import hashlib
 from contextlib import suppress
@@ -10,23 +10,20 @@ from fedhull.engines.base import Options, Runner, Say
 from fedhull.engines.certificates import VALID_DAYS
 from fedhull.engines.connection import Contact
 from fedhull.engines.files.engine import FilesEngine, Steps
-from fedhull.engines.files.mail import COORDINATOR, Mail, mail_folder, note_folder, unwrap, wrap
+from fedhull.engines.files.mail import Mail, mail_folder, note_folder, unwrap, wrap
 from fedhull.engines.files.turn import (
+    answered,
     next_after_end,
     next_of_coordinator,
     next_of_site,
+    not_arrived,
+    not_asked,
+    not_published,
     turn_of_coordinator,
     turn_of_site,
 )
-from fedhull.engines.files.waiting import answered, not_arrived, not_asked
-from fedhull.engines.turn import Turn
-from fedhull.errors import (
-    BadMessage,
-    InvalidInput,
-    ProtocolError,
-    ServerUnreachable,
-    StillWaiting,
-)
+from fedhull.engines.following import Turn
+from fedhull.errors import BadMessage, InvalidInput, ProtocolError, ServerUnreachable, StillWaiting
 from fedhull.kits.audit import AuditLog
 from fedhull.kits.consent import CONSENT, HOLDINGS, RECEIPT
 from fedhull.kits.fetch import take_late
@@ -39,7 +36,7 @@ from fedhull.progress import ignore
 from fedhull.protocol.agreement import Agreement
 from fedhull.protocol.drive import PUBLISH, STEPS
 from fedhull.protocol.messages import decode_to_client
-from fedhull.study.coordinator import PUBLICATION
+from fedhull.rounds.run import PUBLICATION
 
 RUN = "files"
 _SERVER_JOURNAL = "session.bin"
@@ -53,7 +50,7 @@ class FilesRunner(Runner):
     keeps_consent = True
 
     def turn(self, kit: Kit, options: Options) -> Turn | None:
-        """By the messages in the mail folder."""
+        """The step shown by the mail folder."""
         if (kit.folder / RESULTS / RUN / STATUS).exists():
             return None
         mail = _mail_of(kit, options)
@@ -62,7 +59,7 @@ class FilesRunner(Runner):
         return turn_of_site(mail, kit.name)
 
     def next_step(self, kit: Kit, turn: Turn | None, options: Options) -> str:
-        """By the messages in the mail folder, too."""
+        """The next move shown by the mail folder."""
         mail, results = _mail_of(kit, options), kit.folder / RESULTS / RUN
         if not (results / STATUS).exists():
             if kit.name is None:
@@ -71,35 +68,34 @@ class FilesRunner(Runner):
         return next_after_end(mail, kit, read_status(results)[0])
 
     def ping(self, kit: Kit, options: Options) -> Contact:
-        """Write a file where the site's replies will lie, and read it. Who else sees the folder
-        cannot be told from here."""
+        """Write and read a file beside the site's replies; nothing tells who else sees the
+        folder."""
         assert kit.name is not None
         mail = _mail_of(kit, options).folder
         own = mail / kit.name
         contact = Contact(
             str(mail),
-            f"The mail folder of {kit.name} is usable: {mail}. Nobody was reached: whether what "
-            f"lies there gets to the coordinator is up to those who carry or sync it",
+            f"The mail folder of {kit.name} is usable: {mail}. Nobody was reached: those who carry "
+            f"or sync it must bring its files to the coordinator",
         )
-        made = mail == kit.folder / "mail"
         contact.timed(
-            lambda: _try_out(mail, kit.name or "", made),
+            lambda: _try_out(mail, kit.name or "", make=mail == kit.folder / "mail"),
             lambda _: f"files: {mail} is there, can be read and written, and is {_owner(mail)}'s",
         )
         if own.is_dir():
             requests = len(list(own.glob("*.request")))
             arrived = f"{requests} request{'' if requests == 1 else 's'}"
             contact.timed(
-                lambda: _try_out(own, kit.name or "", made=False),
+                lambda: _try_out(own, kit.name or "", make=False),
                 lambda _: f"files: so is {own}, with {arrived} from the coordinator",
             )
         return contact
 
     def provision(self, kits: Kits, host: str, port: int, days: int = VALID_DAYS) -> None:
-        """Kits need nothing more, and have no certificates."""
+        """Add nothing: no certificates are needed."""
 
     def serve(self, kit: Kit, options: Options, say: Say) -> Path:
-        """The coordinator's next step; StillWaiting until the study is complete."""
+        """Take the coordinator's next step; StillWaiting until the study is complete."""
         note_folder(kit, options.mail)
         mail = _mail_of(kit, options)
         if options.again:
@@ -115,16 +111,15 @@ class FilesRunner(Runner):
 
         engine = FilesEngine(mail, steps, save, options.go_on, say)
         coordinate(kit, RUN, engine, 0.0, ignore, engine.open_session)
-        # a call that finds all of it done has nothing to ask for
         left = [*engine.to_carry, *_publish_to_late(kit, engine.late, mail, results)]
         if left:
             names = ", ".join(sorted(path.parent.name for path in left))
-            last = mail.path("SITE", PUBLISH, "request", mail.sums)
+            last = mail.path("SITE", PUBLISH, "request", kit.task.sums)
             say(f"Carry {last} to each SITE of {names}: it holds the {kit.task.product}.")
         return results
 
     def join(self, kit: Kit, options: Options, say: Say) -> Path:
-        """A site's next step; StillWaiting until there is a model."""
+        """Take a site's next step; StillWaiting until there is a result."""
         assert kit.name is not None
         note_folder(kit, options.mail)
         mail = _mail_of(kit, options)
@@ -136,16 +131,16 @@ class FilesRunner(Runner):
         journal = Journal.from_bytes(read_bytes(path)) if path.exists() else Journal()
         sums = kit.task.sums
         if journal.published >= sums or (not path.exists() and (results / RECEIPT).exists()):
-            # the site was stopped over its last message, which it does not answer twice
+            # stopped over its last message, which it does not answer twice
             return take_late(kit, self.fetch(kit, options, say))
         if 0 < journal.uploads <= journal.published:
-            # the study may have ended without this site, which was in an earlier sum; what another
-            # session has published is of no use to it
+            # the study may have ended without this site, which was in an earlier round; another
+            # session's publication is no use to it
             with suppress(StillWaiting, BadMessage):
                 return take_late(kit, self.fetch(kit, options, say))
         site = SiteRun(kit, RUN, journal, lambda j: write_bytes(path, j.to_bytes(), mode=0o600))
         if journal.published:
-            site.prepare()  # a site that was stopped between two sums goes on to the next
+            site.prepare()  # in case it was stopped between two rounds
         while True:
             kind, number = _next_step(kit, mail, journal)
             reply, error = site.answer(kind, unwrap(mail.path(kit.name, kind, "request", number)))
@@ -162,45 +157,39 @@ class FilesRunner(Runner):
             if site.over or site.stopped:
                 return results
             if objection := read_objection(results):
-                say(f"{objection}. The coordinator is not told; this site spoils the next sum.")
+                say(f"{objection}. The coordinator is not told; this site spoils the next round.")
 
     def fetch(self, kit: Kit, options: Options, say: Say) -> bytes:
-        """The request of the last step, which is for all."""
+        """Read the request of the last step, which is for all."""
         assert kit.name is not None
         mail = _mail_of(kit, options)
         final = mail.path(kit.name, PUBLISH, "request", kit.task.sums)
         if not final.is_file():
-            raise StillWaiting(
-                f"nothing has been published yet: {final} has not arrived",
-                mail.describe(PUBLISH, kit.task.sums),
-                [COORDINATOR],
-                [mail.to_carry(kit.name, PUBLISH, "request", kit.task.sums)],
-            )
+            raise not_published(mail, kit.name)
         return unwrap(final)
 
     def check_invited(self, kit: Kit, options: Options) -> None:
-        """A site is asked once the coordinator's first request is there."""
+        """The coordinator's first request must be there."""
         assert kit.name is not None
         mail = _mail_of(kit, options)
         if not mail.path(kit.name, STEPS[0], "request").is_file():
             raise not_asked(mail, kit)
 
     def session_open(self, kit: Kit) -> bool:
-        """Whether a session over files has begun at this site."""
+        """True if a session over files has begun at this site."""
         return (kit.folder / RESULTS / RUN / CONSENT).exists()
 
     def start_again(self, kit: Kit) -> None:
-        """Put an earlier session aside; its secrets, and what it kept of the cells, are deleted."""
+        """Put an earlier session aside, and delete its secrets and cells."""
         old = kit.folder / RESULTS / RUN
         if old.exists():
-            (old / JOURNAL).unlink(missing_ok=True)
-            (old / HOLDINGS).unlink(missing_ok=True)
-            (old / RECEIPT).unlink(missing_ok=True)
+            for name in (JOURNAL, HOLDINGS, RECEIPT):
+                (old / name).unlink(missing_ok=True)
             number = len(list(old.parent.glob(f"{RUN}-*"))) + 1
             old.rename(old.with_name(f"{RUN}-{number}"))
 
     def after_join(self, kit: Kit) -> None:
-        """A consent waits for the request that it is for."""
+        """Keep the consent: it waits for its request."""
 
 
 def _mail_of(kit: Kit, options: Options) -> Mail:
@@ -208,24 +197,23 @@ def _mail_of(kit: Kit, options: Options) -> Mail:
 
 
 def _clear(folder: Path) -> None:
-    """Delete a site's messages of an earlier session, and nothing else that lies there."""
+    """Delete a site's messages of an earlier session and nothing else."""
     for what in ("request", "reply"):
         for path in folder.glob(f"*.{what}"):
             path.unlink()
 
 
 def _owner(folder: Path) -> str:
-    """The account that a folder belongs to."""
+    """Account that owns a folder."""
     try:
         return folder.owner()
     except (KeyError, OSError, NotImplementedError):  # an account without a name, or Windows
         return str(folder.stat().st_uid)
 
 
-def _try_out(mail: Path, name: str, made: bool) -> None:
-    """`made`: by fedhull itself, when it is missing."""
+def _try_out(mail: Path, name: str, make: bool) -> None:
     try:
-        if made:
+        if make:
             mail.mkdir(exist_ok=True)
         with TemporaryDirectory(dir=mail, prefix=f".{name}-") as folder:
             (Path(folder) / "ping").write_bytes(b"ping")
@@ -239,8 +227,7 @@ def _try_out(mail: Path, name: str, made: bool) -> None:
 
 
 def _next_step(kit: Kit, mail: Mail, journal: Journal) -> tuple[str, int]:
-    """The step whose request a site answers next, and the sum that it is of; StillWaiting if there
-    is none."""
+    """The step, and its round, whose request a site answers next; StillWaiting if there is none."""
     assert kit.name is not None
     position, number = len(journal.accepted), journal.published + 1
     steps = mail.steps[number - 1]
@@ -257,8 +244,7 @@ def _next_step(kit: Kit, mail: Mail, journal: Journal) -> tuple[str, int]:
 
 
 def _publish_to_late(kit: Kit, late: set[str], mail: Mail, results: Path) -> list[Path]:
-    """Write what was published last for sites that were in an earlier sum only; the files that
-    were not there before."""
+    """Write the last publication for sites of earlier rounds; the files that are new."""
     message, log = read_bytes(results / PUBLICATION), AuditLog(results / AUDIT, kit.study.hash)
     paths = [mail.path(name, PUBLISH, "request", kit.task.sums) for name in sorted(late)]
     new = [path for path in paths if not path.is_file()]
@@ -269,32 +255,31 @@ def _publish_to_late(kit: Kit, late: set[str], mail: Mail, results: Path) -> lis
 
 
 def _of_session(request: Path, study: Agreement, journal: Journal) -> bool:
-    """Whether a request has arrived. One of an earlier session may still lie there: it does not
-    count. One that cannot be read at all is for the session to refuse."""
+    """True if a request of this session has arrived; an earlier session's may still lie there. One
+    that cannot be read is for the session to refuse."""
     if not request.is_file():
         return False
     if not journal.accepted:
         return True
     try:
-        sessions = {
-            decode_to_client(raw, study).session for raw in (journal.accepted[0], unwrap(request))
-        }
+        messages = journal.accepted[0], unwrap(request)
+        sessions = {decode_to_client(raw, study).session for raw in messages}
     except ProtocolError:
         return True
     return len(sessions) == 1
 
 
 def _check_no_new_session(kit: Kit, mail: Mail, results: Path) -> None:
-    """A finished site does not overlook that the coordinator has begun again."""
+    """Tell a finished site that the coordinator has begun again."""
     assert kit.name is not None
     invite = mail.path(kit.name, STEPS[0], "request")
-    if invite.is_file():
-        seen = read_text(results / AUDIT)
-        if hashlib.sha256(unwrap(invite)).hexdigest() not in seen:
-            raise InvalidInput(
-                "this site's session is complete, and the coordinator has opened a new one; if you "
-                "agree to a second session over the same data, use --again"
-            )
+    if not invite.is_file():
+        return
+    if hashlib.sha256(unwrap(invite)).hexdigest() not in read_text(results / AUDIT):
+        raise InvalidInput(
+            "this site's session is complete, and the coordinator has opened a new one; if you "
+            "agree to a second session over the same data, use --again"
+        )
 
 
 RUNNER = FilesRunner()

@@ -1,6 +1,6 @@
-"""Messages of a study as Flower messages."""
+"""Messages as Flower messages."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from time import monotonic, sleep
 
 from flwr.app import ConfigRecord, Message, RecordDict
@@ -18,14 +18,14 @@ _HELLO_SECONDS = 60.0
 
 
 class FlowerEngine:
-    """One Flower message for each client and step; `nodes` says which node is which site."""
+    """One Flower message for each site and step, sent to the site's node in `nodes`."""
 
     def __init__(self, grid: Grid, nodes: Mapping[str, int]):
         self._grid = grid
         self._nodes = nodes
 
     def step(self, kind: str, messages: Mapping[str, bytes], timeout: float) -> Answers:
-        """Push the messages, and pull until all have answered or the time is up."""
+        """Push the messages; pull until all have answered or the time is up."""
         there = {name: raw for name, raw in messages.items() if name in self._nodes}
         answers = _ask(
             self._grid,
@@ -51,40 +51,40 @@ class FlowerEngine:
 def find_sites(
     grid: Grid, study: Agreement, wait: float, report: Callable[[list[str]], None]
 ) -> dict[str, int]:
-    """Which node is which site, as the nodes say themselves; what they say later is signed.
+    """Ask the nodes which site they are; later messages are signed.
 
-    Waits `wait` seconds at most for the whole roster, then goes on with enough of it. A node that
-    has not answered in time is asked again: a busy machine is slow to start its app.
+    Wait for the whole roster, `wait` seconds at most, then go on with enough of it. A node that has
+    not answered is asked again: a busy machine starts its app slowly.
     """
-    found: dict[str, int] = {}
+    nodes: dict[str, int] = {}
     answered: set[int] = set()
     deadline = monotonic() + wait
-    while len(found) < len(study.clients):
+    while len(nodes) < len(study.clients):
         waiting = set(grid.get_node_ids()) - answered
         answers = _ask(grid, HELLO, {node: {} for node in waiting}, _HELLO_SECONDS)
         answered |= answers.keys()
         for node, answer in answers.items():
             name = answer.get(NAME)
             if isinstance(name, str) and name in study.clients:
-                found[name] = node
+                nodes[name] = node
         if answers:
-            report(sorted(found))
+            report(sorted(nodes))
         if monotonic() > deadline:
-            if len(found) >= study.threshold:
+            if len(nodes) >= study.threshold:
                 break
             raise BelowThreshold(
-                f"after {wait:g} seconds only {len(found)} of {len(study.clients)} sites are "
+                f"after {wait:g} seconds only {len(nodes)} of {len(study.clients)} sites are "
                 f"connected, but the study needs {study.threshold}"
             )
         sleep(_POLL_SECONDS)
-    return found
+    return nodes
 
 
 def _ask(
     grid: Grid, action: str, questions: Mapping[int, dict[str, str | bytes]], timeout: float
 ) -> dict[int, ConfigRecord]:
-    """{node: answer}. Replies are told apart by the message they answer: one that the SuperLink
-    makes for a node that is gone does not carry that node's number."""
+    """{node: answer}. A reply is known by the message that it answers: one that the SuperLink makes
+    for a lost node does not carry that node's number."""
     messages = [
         Message(
             content=RecordDict({RECORD: ConfigRecord(dict(question))}),
@@ -98,14 +98,10 @@ def _ask(
     answers: dict[int, ConfigRecord] = {}
     deadline = monotonic() + timeout
     while waiting and monotonic() < deadline:
-        for reply in _pulled(grid, waiting):
+        for reply in list(grid.pull_messages(list(waiting))):
             node = waiting.pop(reply.metadata.reply_to_message_id, None)
             if node is not None and reply.has_content():
                 answers[node] = reply.content.config_records.get(RECORD, ConfigRecord())
         if waiting:
             sleep(_POLL_SECONDS)
     return answers
-
-
-def _pulled(grid: Grid, waiting: Iterable[str]) -> list[Message]:
-    return list(grid.pull_messages(list(waiting)))

@@ -1,10 +1,10 @@
-"""Flower's own processes for one study, with what Flower leaves open closed.
+"""Flower's own processes for one study, closed to everything else.
 
 python -m fedhull.engines.flower.launch superlink|supernode|superexec SETTINGS
 
-Flower 1.41 serves three interfaces on one port. Whoever reaches it may start runs and register
-nodes, and a node runs whatever app a run brings. Here the run is started and the nodes are
-registered by the process itself, the interface for that answers nobody, and a node takes one app.
+Flower 1.41 serves three interfaces on one port: anybody who reaches it may start runs and register
+nodes, and nodes run any app that a run brings. Here the process itself starts the run and registers
+the nodes, the interface for that is closed, and a node accepts one app.
 """
 
 import json
@@ -23,14 +23,14 @@ from fedhull.disk import read_bytes, write_text
 from fedhull.engines.children import end_with_parent
 from fedhull.engines.flower import app
 
-FOREIGN_APP = 77  # the exit code of a SuperNode that was sent an app other than the study's
+FOREIGN_APP = 77  # exit code of a SuperNode that was sent another app
 _FLEET, _RUNTIME = "/v1/fleet/", "/v1/runtime/"
 
 
 class Settings(msgspec.Struct, kw_only=True):
-    """What a process is started with: options for Flower's own command, the file that holds the
-    secret between a SuperLink or SuperNode and what starts its apps, and, for a SuperLink, the
-    public keys of the sites' nodes, the configuration of the run, and where to put its number."""
+    """Settings of a process: the options of Flower's command, the file with the secret between a
+    SuperLink or SuperNode and its apps' executor, and, for a SuperLink, the nodes' public keys, the
+    run's configuration, and the file for its number."""
 
     words: list[str]
     secret: str
@@ -41,7 +41,7 @@ class Settings(msgspec.Struct, kw_only=True):
 
 
 def superlink(settings: Settings) -> None:
-    """A SuperLink that knows its nodes and its run before it listens."""
+    """Run a SuperLink that knows its nodes and its run before it listens."""
     import uvicorn
     from flwr.superlink.main import create_app
 
@@ -56,14 +56,14 @@ def superlink(settings: Settings) -> None:
         host=config.host,
         port=config.port,
         access_log=False,
-        proxy_headers=False,  # who a caller is, is where it calls from
+        proxy_headers=False,  # a caller is known by its address
         ssl_keyfile=config.ssl_keyfile,
         ssl_certfile=config.ssl_certfile,
     )
 
 
 def _prepare(state: Any, settings: Settings) -> int:
-    """Register the sites' nodes and start the study's run; the run's number."""
+    """Register the nodes and start the run; its number."""
     from flwr.common.constant import NOOP_ACCOUNT_NAME, NOOP_FLWR_AID
     from flwr.common.serde import fab_to_proto, user_config_to_proto
     from flwr.proto.control_pb2 import RegisterNodeRequest, StartRunRequest
@@ -88,14 +88,14 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class Gate:
-    """Lets through what nodes ask for, which Flower authenticates, and, from this machine, what the
-    SuperLink's own parts ask for. Everything else is refused, whoever asks."""
+    """Let authenticated requests of nodes pass, and those of the SuperLink's own processes on this
+    machine; refuse all others."""
 
     def __init__(self, link: Callable[[Scope, Receive, Send], Awaitable[None]]):
         self._link = link
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, in the terms of ASGI."""
+        """Handle an ASGI request."""
         if scope["type"] == "lifespan" or (scope["type"] == "http" and _may_pass(scope)):
             await self._link(scope, receive, send)
         elif scope["type"] == "http":
@@ -111,13 +111,13 @@ def _may_pass(scope: Scope) -> bool:
 
 
 def supernode(settings: Settings) -> None:
-    """A SuperNode that runs the study's app and no other."""
+    """Run a SuperNode that accepts the study's app and no other."""
     from flwr.supernode import start_client_internal as internal
     from flwr.supernode.cli import flower_supernode
 
-    take = internal._pull_and_store_message
+    pull = internal._pull_and_store_message
 
-    def take_ours(*, get_run: Any, get_fab: Any, **more: Any) -> Any:
+    def pull_ours(*, get_run: Any, get_fab: Any, **more: Any) -> Any:
         runs: dict[int, Any] = {}
 
         def known_run(run_id: int) -> Any:
@@ -133,16 +133,16 @@ def supernode(settings: Settings) -> None:
                 _leave(FOREIGN_APP)
             return fab
 
-        return take(get_run=known_run, get_fab=our_fab, **more)
+        return pull(get_run=known_run, get_fab=our_fab, **more)
 
-    vars(internal)[take.__name__] = take_ours
+    vars(internal)[pull.__name__] = pull_ours
     _start_executor(settings)
     sys.argv = ["flower-supernode", *settings.words]
     flower_supernode()
 
 
 def superexec(settings: Settings) -> None:
-    """What starts the apps of a SuperLink or SuperNode."""
+    """Start the apps of a SuperLink or SuperNode."""
     from flwr.supercore.cli import flower_superexec
 
     sys.argv = ["flower-superexec", *settings.words]
@@ -150,15 +150,15 @@ def superexec(settings: Settings) -> None:
 
 
 def _start_executor(settings: Settings) -> None:
-    """Started here rather than by Flower, which would leave out the secret: then any process on
-    this machine could ask for the next message in an app's place."""
+    """Start the executor with its secret. Flower would leave it out, and any process on this
+    machine could take an app's next message."""
     words = [*settings.executor, "--superexec-auth-secret-file", settings.secret]
     inner = json.dumps({"words": [*words, "--parent-pid", str(os.getpid())], "secret": ""})
     subprocess.Popen([sys.executable, "-P", "-m", __spec__.name, "superexec", inner])
 
 
 def _leave(code: int) -> None:
-    """End at once, with all that was started: nothing of what has arrived is run."""
+    """End at once with all descendants, before anything received is run."""
     import psutil
 
     for each in psutil.Process().children(recursive=True):
@@ -167,10 +167,10 @@ def _leave(code: int) -> None:
 
 
 def main(role: str, settings: str) -> None:
-    """Settings are a file's name or, from one of our own processes, its content."""
+    """Settings are a file's name or, from one of our processes, its content."""
     raw = settings.encode() if settings.startswith("{") else read_bytes(Path(settings))
     chosen = msgspec.json.decode(raw, type=Settings)
-    if role != "superexec":  # which has no pipe of its own, and is ended by its parent
+    if role != "superexec":  # ended by its parent, without a pipe
         end_with_parent()
     {"superlink": superlink, "supernode": supernode, "superexec": superexec}[role](chosen)
 

@@ -18,14 +18,21 @@ import msgspec
 from fedhull.disk import read_text, write_bytes
 from fedhull.engines.base import Say
 from fedhull.engines.children import start, stop
-from fedhull.engines.flower.address import CA, CERTIFICATE, server_address
-from fedhull.engines.flower.certificates import KEY, NODE_KEY, read_nodes
+from fedhull.engines.flower.certificates import (
+    CA,
+    CERTIFICATE,
+    KEY,
+    NODE_KEY,
+    read_nodes,
+    server_address,
+)
 from fedhull.engines.flower.launch import FOREIGN_APP, Settings
 from fedhull.engines.following import (
     POLL_SECONDS,
     PROGRESS,
     answers,
     follow_site,
+    refuse_taken,
     runs_of,
     say_steps,
     wait_for_server,
@@ -36,20 +43,20 @@ from fedhull.kits.results import STATUS
 
 LOOPBACK = "127.0.0.1"
 _START_SECONDS = 60.0
-# The last reply of a site is still to be fetched from its SuperNode.
+# for the site's last reply to leave its SuperNode
 _GRACE_SECONDS = 5.0
 _GOODBYE_SECONDS = 5.0
 
 
 def run_server(kit: Kit, wait: float, timeout: float, all_interfaces: bool, say: Say) -> Path:
-    """Run the study of a coordinator's kit on a SuperLink that lives as long as the study. It
-    listens on this machine only, or else on all its networks."""
+    """Run the study of a coordinator's kit on a SuperLink of its own, which listens on this machine
+    only or on all interfaces."""
     host, port = server_address(kit)
     if not (all_interfaces or is_this_machine(host)):
         raise InvalidInput(
-            f"the sites of these kits look for the server at {host}, but with Flower it listens on "
-            f"this machine only; --all-interfaces lets every network of this machine reach port "
-            f"{port}: read what that opens in docs/deploy.md, 'Flower', first"
+            f"these kits expect the server at {host}, but with Flower it listens on this machine "
+            f"only; --all-interfaces opens port {port} to every network of this machine: first "
+            f"read about it in docs/deploy.md, 'Flower'"
         )
     log = kit.log("flower")
     with _home() as home:
@@ -74,11 +81,7 @@ def run_server(kit: Kit, wait: float, timeout: float, all_interfaces: bool, say:
             config={"kit": str(kit.folder), "wait": float(wait), "timeout": float(timeout)},
             run=str(home / "run.txt"),
         )
-        if answers(LOOPBACK, port):
-            raise EngineFailure(
-                f"port {port} is taken on this machine; is another server running? "
-                f"(provision again with another --port)"
-            )
+        refuse_taken(LOOPBACK, port)
         process = _start("superlink", settings, home, log)
         try:
             say(f"Starting the server (Flower; its own log: {log})")
@@ -91,7 +94,7 @@ def run_server(kit: Kit, wait: float, timeout: float, all_interfaces: bool, say:
 
 
 def run_client(kit: Kit, wait: float, say: Say) -> Path:
-    """Take part in the study of a site's kit with a SuperNode that lives as long as the study."""
+    """Take part in the study of a site's kit with a SuperNode of its own."""
     host, port = server_address(kit)
     wait_for_server(host, port, wait, say)
     before = runs_of(kit)
@@ -130,12 +133,12 @@ def run_client(kit: Kit, wait: float, say: Say) -> Path:
             sleep(_GRACE_SECONDS)
             return results
         finally:
-            # else the server would wait for a node that is gone
+            # or the server would wait for a lost node
             stop(process, goodbye=_GOODBYE_SECONDS)
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a name in a kit can only mean the machine it is used on."""
+    """True for names that always mean the machine itself."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -144,7 +147,7 @@ def is_this_machine(host: str) -> bool:
 
 @contextmanager
 def _home() -> Iterator[Path]:
-    """A private folder for Flower's files, which is also where it works: no kit is."""
+    """A private folder for Flower's files, and its working directory; a kit is neither."""
     with TemporaryDirectory(prefix="fedhull-") as folder:
         yield Path(folder)
 
@@ -187,14 +190,14 @@ def _start(role: str, settings: Settings, home: Path, log: Path) -> "subprocess.
 
 
 def _free_port() -> int:
-    """For what a SuperNode's own parts say to each other on this machine."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """A port for the SuperNode's own processes."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """Flower's folders in a place of their own, its parts found, no word to its makers."""
+    """Flower's folders apart, its commands in the path, its telemetry off."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     offline = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"}
     return offline | {"FLWR_HOME": str(home), "PATH": path}

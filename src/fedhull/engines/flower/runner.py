@@ -1,4 +1,4 @@
-"""Flower as an engine, for researchers; Flower itself is imported when it is used."""
+"""Flower as an engine, for researchers; imported when it is used."""
 
 import ssl
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from fedhull.engines.base import Options, Runner, Say
 from fedhull.engines.certificates import VALID_DAYS, read_certificate
 from fedhull.engines.connection import Contact, reach
-from fedhull.engines.flower.address import CA, CERTIFICATE, server_address
+from fedhull.engines.flower.certificates import CA, CERTIFICATE, add_certificates, server_address
 from fedhull.errors import InvalidInput
 from fedhull.kits.kit import Kit
 from fedhull.kits.provision import Kits
@@ -23,7 +23,7 @@ class FlowerRunner(Runner):
         return [CA, CERTIFICATE] if kit.name is None else [CA]
 
     def ping(self, kit: Kit, options: Options) -> Contact:
-        """TLS with the server; nodes show who they are later, by signatures."""
+        """Try TLS with the server; nodes identify themselves later, by signatures."""
         host, port = server_address(kit)
         try:
             context = ssl.create_default_context(cafile=str(kit.folder / CA))
@@ -32,19 +32,17 @@ class FlowerRunner(Runner):
         return reach(host, port, context, [read_certificate(kit.folder, CA)])
 
     def provision(self, kits: Kits, host: str, port: int, days: int = VALID_DAYS) -> None:
-        """TLS certificates, and the server's address."""
-        from fedhull.engines.flower.certificates import add_certificates
-
+        """Add certificates and the server's address."""
         add_certificates(kits, host, port, days)
 
     def serve(self, kit: Kit, options: Options, say: Say) -> Path:
-        """A SuperLink."""
+        """Run a SuperLink."""
         from fedhull.engines.flower.run import run_server
 
         return run_server(kit, options.wait, options.timeout, options.all_interfaces, say)
 
     def join(self, kit: Kit, options: Options, say: Say) -> Path:
-        """A SuperNode."""
+        """Run a SuperNode."""
         from fedhull.engines.flower.run import run_client
 
         return run_client(kit, options.wait, say)

@@ -1,1 +1,1 @@
-"""Studies on NVIDIA FLARE: kits, the server's controller, the sites' executor, the two commands."""
+"""Studies on NVIDIA FLARE: kits, the server's controller, the sites' executor, the commands."""

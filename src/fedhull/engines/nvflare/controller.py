@@ -1,5 +1,5 @@
-"""The server's end of a study on NVIDIA FLARE. It lives in the installed package, so that sites can
-refuse jobs that ship code."""
+"""The server's end of a study on NVIDIA FLARE. It is part of the installed package, so that sites
+can refuse jobs that ship code."""
 
 from collections.abc import Mapping
 from threading import Condition
@@ -14,7 +14,7 @@ from nvflare.apis.shareable import Shareable
 from nvflare.apis.signal import Signal
 
 from fedhull.engines.following import PROGRESS, note_steps
-from fedhull.engines.nvflare.kit_of import kit_of
+from fedhull.engines.nvflare.layout import kit_of
 from fedhull.errors import EngineFailure, FedhullError
 from fedhull.kits.kit import Kit
 from fedhull.kits.participant import coordinate
@@ -25,7 +25,7 @@ from fedhull.protocol.server import Step
 
 MESSAGE, REPLY, ERROR = "message", "reply", "error"
 _ABORT_CHECK_SECONDS = 0.2
-# In the first step FLARE is still starting the sites' processes.
+# FLARE is still starting the sites' processes in the first step.
 _START_SECONDS = 90.0
 
 
@@ -37,7 +37,7 @@ class StudyController(Controller):  # type: ignore[misc]
         self.timeout = timeout
 
     def start_controller(self, fl_ctx: FLContext) -> None:
-        """Nothing to prepare: the kit is opened when the study begins."""
+        """Nothing to prepare."""
 
     def stop_controller(self, fl_ctx: FLContext) -> None:
         """Nothing to clean up."""
@@ -50,10 +50,10 @@ class StudyController(Controller):  # type: ignore[misc]
         result: Shareable,
         fl_ctx: FLContext,
     ) -> None:
-        """A reply that comes after its step is over is not used."""
+        """Ignore late replies."""
 
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
-        """The whole study; whatever ends it early ends the job."""
+        """Run the whole study; an error ends the job."""
         kit = kit_of(fl_ctx)
         run = fl_ctx.get_job_id()
         report = note_steps(kit.results(run) / PROGRESS)
@@ -68,7 +68,7 @@ class StudyController(Controller):  # type: ignore[misc]
 
 
 class FlareEngine:
-    """One FLARE task for each client and step."""
+    """One FLARE task for each site and step."""
 
     def __init__(self, controller: Controller, abort_signal: Signal, fl_ctx: FLContext):
         self._controller = controller
@@ -76,7 +76,7 @@ class FlareEngine:
         self._fl_ctx = fl_ctx
 
     def step(self, kind: str, messages: Mapping[str, bytes], timeout: float) -> Answers:
-        """Hand each client its message as a task, and wait for the results."""
+        """Hand each site its message as a task, and wait for the results."""
         if kind == Step.ADVERTISE.value:
             timeout = max(timeout, _START_SECONDS)
         there = {client.name for client in self._fl_ctx.get_engine().get_clients()}
@@ -85,7 +85,7 @@ class FlareEngine:
         heard: set[str] = set(failures)
         news = Condition()
 
-        def take(client_task: ClientTask, fl_ctx: FLContext) -> None:
+        def receive(client_task: ClientTask, fl_ctx: FLContext) -> None:
             name = client_task.client.name
             with news:
                 _sort(name, client_task.result, replies, failures)
@@ -95,8 +95,8 @@ class FlareEngine:
         tasks: dict[str, Task] = {}
         for name in messages.keys() & there:
             data = Shareable({MESSAGE: messages[name]})
-            # the task outlives the step by a little: this loop, not FLARE's clock, ends the step
-            tasks[name] = Task(kind, data, timeout=int(timeout) + 5, result_received_cb=take)
+            # this loop, not FLARE's clock, ends the step
+            tasks[name] = Task(kind, data, timeout=int(timeout) + 5, result_received_cb=receive)
             self._controller.send(tasks[name], self._fl_ctx, targets=[name])
         self._wait(news, set(tasks), heard, timeout)
         with news:
@@ -107,13 +107,13 @@ class FlareEngine:
         return answers
 
     def _wait(self, news: Condition, asked: set[str], heard: set[str], timeout: float) -> None:
-        """Until everybody has answered or is known to be gone, or the time is up."""
+        """Wait until all have answered or are known to be gone, or the time is up."""
         deadline = monotonic() + timeout
         with news:
             while monotonic() < deadline:
                 lost = self._controller.get_client_disconnect_time
                 gone = [bool(lost(name)) for name in asked - heard]
-                # FLARE aborts a job that has lost too many sites; the protocol says it in words
+                # FLARE aborts a job that has lost too many sites; the protocol says so in words
                 if all(gone) or (any(gone) and self._abort_signal.triggered):
                     return
                 if self._abort_signal.triggered:
@@ -124,7 +124,8 @@ class FlareEngine:
 def _sort(
     name: str, result: Shareable, replies: dict[str, bytes], failures: dict[str, str]
 ) -> None:
-    """A result is a reply, the name of an error, or empty: not every message has a reply."""
+    """File a result under replies or failures; empty results are neither, as some messages have no
+    reply."""
     error = result.get(ERROR)
     reply = result.get(REPLY)
     if result.get_return_code() != ReturnCode.OK:

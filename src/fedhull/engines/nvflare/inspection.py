@@ -1,5 +1,4 @@
-"""A kit that holds more than fedhull put there, or something else, is refused before anything else
-happens. Nothing of it would run under `fedhull`; FLARE's own scripts would run it."""
+"""Refuse a kit that was changed: `fedhull` runs nothing of it, but FLARE's own scripts would."""
 
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,9 @@ from fedhull.engines.nvflare.workspace import (
     site_configuration,
 )
 from fedhull.errors import BadIdentity, InvalidInput
-from fedhull.kits.inspection import not_part_of_a_kit
-from fedhull.kits.kit import Kit
+from fedhull.kits.kit import Kit, not_part_of_a_kit
 
-# what FLARE's own administrators start and stop it with
+# for FLARE's own administrators
 SCRIPTS = ["startup/start.sh", "startup/sub_start.sh", "startup/stop_fl.sh"]
 ADMIN_SCRIPTS = [f"{ADMIN_FOLDER}/startup/fl_admin.sh"]
 STORE = "flare-store"
@@ -80,7 +78,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _owner(folder: Path) -> str:
-    """Whose certificate a site's kit holds."""
+    """Owner of the certificate in a site's kit."""
     path = folder / "startup" / "client.crt"
     try:
         subject = x509.load_pem_x509_certificate(read_bytes(path)).subject
@@ -90,10 +88,10 @@ def _owner(folder: Path) -> str:
 
 
 def _store_in(folder: Path) -> str:
-    """Where the kit says that FLARE's own server keeps its jobs: a path may differ, no more."""
-    found = _json(folder / "local" / "resources.json")
+    """The folder for the server's jobs, the one setting that may differ."""
+    resources = _json(folder / "local" / "resources.json")
     try:
-        store = str(found["snapshot_persistor"]["args"]["storage"]["args"]["root_dir"])
+        store = str(resources["snapshot_persistor"]["args"]["storage"]["args"]["root_dir"])
     except (LookupError, TypeError):
         return ""
     return store.removesuffix("/snapshots")

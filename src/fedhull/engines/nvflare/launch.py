@@ -1,7 +1,6 @@
-"""Run FLARE's server or client as a child of ours, in a workspace that fedhull has made.
+"""Run FLARE's server or client as a child process, in a workspace made by fedhull.
 
-python -m fedhull.engines.nvflare.launch server|client|fetch WORKSPACE NAME
-(standard input: a pipe)
+python -m fedhull.engines.nvflare.launch server|client|fetch WORKSPACE NAME (standard input: a pipe)
 """
 
 import runpy
@@ -12,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from fedhull.engines import children
-from fedhull.engines.nvflare.kit_of import KIT_VARIABLE
+from fedhull.engines.nvflare.layout import KIT_VARIABLE
 
-# FLARE waits a quarter of an hour for the last word of a client that is gone.
+# FLARE waits a quarter of an hour for the last word of a lost client.
 _PATIENCE = {"NVFLARE_CLIENT_OUTCOME_WAIT_TIMEOUT": "2"}
-# A site gives a sign of life so often; FLARE counts in pairs of seconds.
+# Between a site's signs of life; FLARE counts in pairs of seconds.
 _SIGN_SECONDS = 4
 _CLIENT = ("nvflare.private.fed.app.client.client_train", "fed_client.json")
 _MODULES = {
@@ -24,8 +23,8 @@ _MODULES = {
     "client": _CLIENT,
     "fetch": _CLIENT,
 }
-# What a server may ask of FLARE's client. FLARE itself would also read any file of the site's out
-# to it: whether that needs a permission is for the server to say. One that fetches answers nothing.
+# Requests that FLARE's client answers. FLARE itself would also send any file of the site's, and let
+# the server say if that needs a permission. A client that fetches answers nothing.
 _ANSWERED = {
     "AbortAppProcessor",
     "CancelResourceProcessor",
@@ -47,7 +46,7 @@ def start(role: str, workspace: Path, name: str, kit: Path, log: Path) -> "subpr
 
 
 def main(role: str, workspace: str, name: str) -> None:
-    """The child: FLARE's own entry point."""
+    """In the child: run FLARE's own entry point."""
     children.end_with_parent()
     module, config = _MODULES[role]
     settings = ["secure_train=true", "org=fedhull", "config_folder=config"]
@@ -61,7 +60,7 @@ def main(role: str, workspace: str, name: str) -> None:
 
 
 def answer_less(answered: Collection[str] = _ANSWERED) -> None:
-    """Leave FLARE's client nothing to answer but what a study needs, or what is named."""
+    """Have FLARE's client answer these requests only, by default those of a study."""
     from nvflare.private.fed.client.client_req_processors import ClientRequestProcessors
 
     processors = ClientRequestProcessors.request_processors
@@ -69,8 +68,8 @@ def answer_less(answered: Collection[str] = _ANSWERED) -> None:
 
 
 def answer_later() -> None:
-    """Have FLARE's server ask those who come too early to try again. It listens before it knows
-    that it is secure, and by itself would turn them away for good."""
+    """Have FLARE's server ask early clients to try again: it listens before it knows that it is
+    secure, and would turn them away for good."""
     from nvflare.apis.fl_constant import FLContextKey
     from nvflare.private.fed.server.fed_server import FederatedServer
 

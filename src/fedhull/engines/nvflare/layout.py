@@ -1,12 +1,15 @@
-"""What lies where in a kit for FLARE, known without FLARE."""
+"""FLARE's places in a kit, known without FLARE."""
 
+import os
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from fedhull.disk import read_bytes
 from fedhull.errors import InvalidInput
+from fedhull.kits.kit import Kit
 
 ADMIN, ADMIN_FOLDER = "coordinator@fedhull.org", "admin"
 WORKSPACE = "flare"
@@ -18,13 +21,20 @@ SERVER_KEYS = [
 SITE_CERTIFICATES = SITE_KEYS[:2]
 SERVER_CERTIFICATES = [name for name in SERVER_KEYS if name.endswith((".pem", ".crt"))]
 SITE_START, SERVER_START = "startup/fed_client.json", "startup/fed_server.json"
-# While `fedhull server` waits for sites, the names of those that are there.
+# The connected sites, while `fedhull server` waits for the others.
 CONNECTED = f"{WORKSPACE}/connected.json"
+KIT_VARIABLE = "FEDHULL_KIT"
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 
 
+def kit_of(fl_ctx: Any) -> Kit:
+    """The kit of a process that FLARE has started; with FLARE's own tools, its workspace."""
+    folder = os.environ.get(KIT_VARIABLE)
+    return Kit.open(folder or fl_ctx.get_engine().get_workspace().get_root_dir())
+
+
 def address_in(folder: Path, start: str) -> tuple[str, int]:
-    """Host and port of the server, from a kit: all that is taken from its configuration."""
+    """Host and port of the server, the only settings taken from a kit."""
     try:
         content = msgspec.json.decode(read_bytes(folder / start))
         host, _, port = str(content["servers"][0]["service"]["target"]).rpartition(":")

@@ -1,10 +1,10 @@
-"""`fedhull server` on NVIDIA FLARE: start the server, wait for the sites, run the study, end."""
+"""`fedhull server` on NVIDIA FLARE: run a study, or hand out its result later."""
 
 import json
 import logging
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -17,8 +17,7 @@ from nvflare.fuel.flare_api.flare_api import NoReply, Session, new_secure_sessio
 from fedhull.disk import read_bytes, read_text, write_json
 from fedhull.engines.base import Say
 from fedhull.engines.children import stop
-from fedhull.engines.following import POLL_SECONDS, PROGRESS, answers, say_steps
-from fedhull.engines.nvflare.job import write_job
+from fedhull.engines.following import POLL_SECONDS, PROGRESS, refuse_taken, say_steps
 from fedhull.engines.nvflare.launch import start
 from fedhull.engines.nvflare.layout import (
     ADMIN,
@@ -29,18 +28,18 @@ from fedhull.engines.nvflare.layout import (
     WORKSPACE,
     address_in,
 )
-from fedhull.engines.nvflare.publisher import offer, requests
+from fedhull.engines.nvflare.publication import offer, requests
 from fedhull.engines.nvflare.startup import store_in_kit
-from fedhull.engines.nvflare.workspace import fresh_workspace, publishing_configuration
+from fedhull.engines.nvflare.workspace import fresh_workspace, publishing_configuration, write_job
 from fedhull.errors import BelowThreshold, EngineFailure
 from fedhull.kits.kit import Kit
 from fedhull.kits.results import RESULT, STATUS, read_status, write_status
 
 _START_SECONDS = 180
-# FLARE's last words before it serves everybody; it listens earlier than that.
+# In the log, when FLARE serves everybody; it listens earlier.
 _STARTED = b"Server started"
 _END_SECONDS = 30
-# Whoever waits for a late result asks every two seconds.
+# A site that waits for its result asks every two seconds.
 _ASKED_SECONDS = 20
 _ANSWER_SECONDS = 60
 
@@ -49,8 +48,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FlareServer:
-    """A running server of FLARE's: its workspace, its process and where it logs, after so many
-    bytes that are older."""
+    """A running FLARE server: its workspace, process and log, which is new after `older` bytes."""
 
     workspace: Path
     process: "subprocess.Popen[bytes]"
@@ -59,12 +57,10 @@ class FlareServer:
 
 
 def run_server(kit: Kit, wait: float, timeout: float, say: Say) -> Path:
-    """Run the study of a coordinator's kit; the folder with its results.
-
-    The study begins when all sites are there, or after `wait` seconds if enough are. Each step
-    waits for at most `timeout` seconds.
-    """
-    with flare_server(kit, say) as flare, _admin_session(flare) as session:
+    """Run the study of a coordinator's kit; the folder with its results. It begins when all sites
+    are there, or after `wait` seconds with enough of them; each step takes `timeout` seconds at
+    most."""
+    with _flare_server(kit, say) as flare, _admin_session(flare) as session:
         results = _conduct(kit, session, wait, timeout, say)
         if read_status(results)[0] is None:
             _hand_out(flare.workspace, results, say)
@@ -72,15 +68,11 @@ def run_server(kit: Kit, wait: float, timeout: float, say: Say) -> Path:
 
 
 @contextmanager
-def flare_server(kit: Kit, say: Say) -> Iterator[FlareServer]:
-    """FLARE's server for a coordinator's kit, while the block runs."""
+def _flare_server(kit: Kit, say: Say) -> Iterator[FlareServer]:
+    """Run FLARE's server for a coordinator's kit while the block runs."""
     log = kit.log("flare")
     host, port = address_in(kit.folder, SERVER_START)
-    if answers("localhost", port):
-        raise EngineFailure(
-            f"port {port} is taken on this machine; is another server running? "
-            f"(provision again with another --port)"
-        )
+    refuse_taken("localhost", port)
     store_in_kit(kit.folder)
     configuration = publishing_configuration(host, port, str(kit.folder / WORKSPACE))
     with fresh_workspace(kit.folder, configuration, SERVER_KEYS) as workspace:
@@ -91,6 +83,29 @@ def flare_server(kit: Kit, say: Say) -> Iterator[FlareServer]:
             yield FlareServer(workspace, process, log, older)
         finally:
             stop(process)
+
+
+def publish(kit: Kit, results: Path, wait: float, say: Say) -> list[str]:
+    """Hand out a run's publication until stopped, or until no site has come for `wait` seconds; the
+    sites that got it."""
+    served: list[str] = []
+    with suppress(KeyboardInterrupt), _flare_server(kit, say) as flare:
+        offer(flare.workspace, results)
+        wait_until_started(flare)
+        say(
+            f"Handing out the result of run {results.name} (--run names another); a site gets it "
+            f"with 'fedhull client KIT --fetch'. Ctrl-C ends this"
+        )
+        last = monotonic()
+        while monotonic() - last < wait:
+            if flare.process.poll() is not None:
+                raise EngineFailure(f"FLARE's server has ended; the end of {flare.log} says why")
+            for name in requests(flare.workspace, given=True)[len(served) :]:
+                say(f"{name} has fetched the result")
+                served.append(name)
+                last = monotonic()
+            sleep(POLL_SECONDS)
+    return sorted(set(served))
 
 
 def _conduct(kit: Kit, session: Session, wait: float, timeout: float, say: Say) -> Path:
@@ -106,7 +121,7 @@ def _conduct(kit: Kit, session: Session, wait: float, timeout: float, say: Say) 
 
 
 def wait_until_started(flare: FlareServer) -> None:
-    """Until FLARE's server says that it has."""
+    """Wait until FLARE's server says that it has started."""
     deadline = monotonic() + _START_SECONDS
     while _STARTED not in read_bytes(flare.log)[flare.older :]:
         if flare.process.poll() is not None or monotonic() > deadline:
@@ -116,7 +131,7 @@ def wait_until_started(flare: FlareServer) -> None:
 
 @contextmanager
 def _admin_session(flare: FlareServer) -> Iterator[Session]:
-    """FLARE's own administration, from its own workspace."""
+    """FLARE's administration, from its own workspace."""
     logging.getLogger("nvflare").setLevel(logging.CRITICAL)
     wait_until_started(flare)
     admin = flare.workspace / ADMIN_FOLDER
@@ -162,7 +177,7 @@ def _wait_for_sites(kit: Kit, session: Session, wait: float, say: Say) -> None:
 
 
 def _follow(session: Session, job: str, results: Path, say: Say) -> None:
-    """Report each step until the controller has had its last word, or the job is over without."""
+    """Report each step until the controller has written its last word or the job is over."""
     known = 0
     over = False
     while True:
@@ -178,7 +193,7 @@ def _follow(session: Session, job: str, results: Path, say: Say) -> None:
 
 
 def _finish_job(session: Session, job: str) -> None:
-    """No job is left running."""
+    """Wait for the end of a job, then abort it."""
     deadline = monotonic() + _END_SECONDS
     while not _is_over(session, job):
         if monotonic() > deadline:
@@ -192,7 +207,7 @@ def _is_over(session: Session, job: str) -> bool:
 
 
 def _asked(question: Callable[[], T]) -> T:
-    """FLARE's answer to a question; on a busy machine its server may need several attempts."""
+    """Ask FLARE's server, several times if it is busy."""
     deadline = monotonic() + _ANSWER_SECONDS
     while True:
         try:
@@ -204,20 +219,20 @@ def _asked(question: Callable[[], T]) -> T:
 
 
 def _hand_out(workspace: Path, results: Path, say: Say) -> None:
-    """Give the publication to those who have come back for it; say who has not."""
+    """Give the publication to sites that came back for it; name those that did not."""
     offer(workspace, results)
     deadline = monotonic() + _ASKED_SECONDS
     while True:
-        given = set(requests(workspace, given=True))
-        if set(requests(workspace, given=False)) <= given or monotonic() > deadline:
+        served = set(requests(workspace, given=True))
+        if set(requests(workspace, given=False)) <= served or monotonic() > deadline:
             break
         sleep(POLL_SECONDS)
     record = json.loads(read_text(results / RESULT))
     missed = set(record.get("survivors", [])) & set(record.get("failures", []))
-    for name in sorted(given):
+    for name in sorted(served):
         say(f"{name} has fetched the result")
-    if missed - given:
+    if missed - served:
         say(
-            f"In the sum, but not there at the end: {', '.join(sorted(missed - given))}. 'fedhull "
-            f"server KIT --publish' hands out the result to whoever comes for it later"
+            f"In the round, but gone at the end: {', '.join(sorted(missed - served))}. 'fedhull "
+            f"server KIT --publish' hands out the result later"
         )

@@ -1,4 +1,4 @@
-"""FLARE startup kits: certificates, and a site policy that lets nothing but fedhull run."""
+"""FLARE startup kits: certificates, and a site policy that lets only fedhull run."""
 
 import shutil
 from contextlib import redirect_stdout
@@ -17,7 +17,6 @@ from nvflare.lighter.provisioner import Provisioner
 
 from fedhull.disk import write_text
 from fedhull.engines.nvflare.inspection import ADMIN_SCRIPTS, SCRIPTS, STORE
-from fedhull.engines.nvflare.job import write_job
 from fedhull.engines.nvflare.layout import (
     ADMIN,
     ADMIN_FOLDER,
@@ -31,6 +30,7 @@ from fedhull.engines.nvflare.workspace import (
     server_configuration,
     site_configuration,
     write_configuration,
+    write_job,
 )
 from fedhull.errors import EngineFailure, InvalidInput
 from fedhull.kits.provision import AUTHORITY, SERVER, Kits
@@ -40,8 +40,8 @@ JOB_FOLDER = "job"
 
 
 def add_startup_kits(kits: Kits, host: str, port: int, days: int) -> None:
-    """Add FLARE's startup kit to every kit, the administrator's to the coordinator's, and put the
-    certificate authority's key into a folder of its own. Certificates are valid for `days`."""
+    """Add FLARE's startup kit to every kit, the administrator's to the coordinator's, and move the
+    certificate authority's key to its own folder. Certificates are valid for `days`."""
     _check_names(kits, host)
     project = Project(PROJECT, kits.study.name, props={"api_version": 3})
     project.set_server(host, ORGANISATION, {"fed_learn_port": port, "admin_port": port})
@@ -57,36 +57,36 @@ def add_startup_kits(kits: Kits, host: str, port: int, days: int) -> None:
         ]
         with redirect_stdout(StringIO()):
             context = Provisioner(workspace, builders).provision(project)
-        made = Path(workspace) / PROJECT
-        if context.get("build_error") or not (made / "prod_00").is_dir():
+        output = Path(workspace) / PROJECT
+        if context.get("build_error") or not (output / "prod_00").is_dir():
             raise EngineFailure("FLARE could not make its startup kits")
         for name in kits.study.clients:
-            _take(made / "prod_00" / name, kits.folder / name, [*SITE_KEYS, *SCRIPTS])
+            _move(output / "prod_00" / name, kits.folder / name, [*SITE_KEYS, *SCRIPTS])
             write_configuration(kits.folder / name, site_configuration(name, host, port))
         server = kits.folder / SERVER
-        (made / "prod_00" / ADMIN).rename(made / "prod_00" / host / ADMIN_FOLDER)
-        _take(made / "prod_00" / host, server, [*SERVER_KEYS, *SCRIPTS, *ADMIN_SCRIPTS])
+        (output / "prod_00" / ADMIN).rename(output / "prod_00" / host / ADMIN_FOLDER)
+        _move(output / "prod_00" / host, server, [*SERVER_KEYS, *SCRIPTS, *ADMIN_SCRIPTS])
         write_configuration(server, server_configuration(host, port, str(server / STORE)))
         store_in_kit(server.resolve())
         write_job(kits.folder / SERVER / JOB_FOLDER, kits.study)
         authority = kits.folder / AUTHORITY
-        shutil.move(made / "state", authority)
+        shutil.move(output / "state", authority)
     authority.chmod(0o700)
     (authority / "cert.json").chmod(0o600)
     write_text(
         authority / "README.md",
         "# The study's certificate authority\n"
-        "Whoever has this folder can make certificates for anybody in this study.\n"
+        "With this folder, anybody can make certificates for this study.\n"
         "Take it off this machine; neither the server nor a site needs it.\n",
     )
 
 
 class _Certificates(CertBuilder):  # type: ignore[misc]
-    """FLARE's certificates, all of them valid for as long as the authority's: by itself FLARE ends
-    those of participants after 360 days at the latest."""
+    """FLARE's certificates, all valid as long as the authority's; FLARE itself ends a participant's
+    after 360 days at most."""
 
     def _generate_cert(self, *who: Any, **settings: Any) -> Any:
-        if self.root_cert is not None:  # then it is a participant's
+        if self.root_cert is not None:  # a participant's
             settings["not_valid_after"] = self.root_cert.not_valid_after_utc
         return CertBuilder._generate_cert(*who, **settings)
 
@@ -101,17 +101,17 @@ def _check_names(kits: Kits, host: str) -> None:
         raise InvalidInput(f"--server must be a host name that all sites can reach, got {host!r}")
 
 
-def _take(made: Path, kit: Path, names: list[str]) -> None:
-    """Of what FLARE has made, keys, certificates and scripts; its configuration is ours."""
+def _move(source: Path, kit: Path, names: list[str]) -> None:
+    """Move FLARE's keys, certificates and scripts to a kit; its configuration is ours."""
     for name in names:
         (kit / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(made / name, kit / name)
+        shutil.move(source / name, kit / name)
         if name.endswith(".key"):
             (kit / name).chmod(0o600)
 
 
 def store_in_kit(kit: Path) -> None:
-    """Have FLARE's own server keep what it stores in the kit, wherever that is now, and not in the
+    """Have FLARE's own server store its jobs in the kit, wherever that is now, instead of the
     system's temporary folder."""
     host, port = address_in(kit, SERVER_START)
     write_configuration(kit, server_configuration(host, port, str(kit / STORE)))

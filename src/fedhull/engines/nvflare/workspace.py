@@ -1,9 +1,9 @@
-"""What FLARE reads at a participant, all of it written by fedhull.
+"""FLARE's configuration at a participant, all of it written by fedhull.
 
-FLARE runs what its workspace says: components that configuration files name, modules that lie in
-`local/custom`, whatever a log configuration calls. A kit comes from somebody else, so it is not
-that workspace. Each run gets a new one, KIT/flare, with configuration from the installed package;
-of the kit it has certificates, a host name and a port.
+FLARE runs what its workspace says: components named in configuration files, modules in
+`local/custom`, calls in a log configuration. A kit comes from somebody else, so it is not that
+workspace. Each run gets a new one, KIT/flare, configured by the installed package; the kit
+contributes certificates, a host name and a port.
 """
 
 import os
@@ -16,19 +16,24 @@ from typing import Any
 from nvflare.fuel.utils.log_utils import default_log_dict
 
 from fedhull.disk import read_bytes, write_bytes, write_json
-from fedhull.engines.nvflare.job import CONTROLLER, EXECUTOR, FETCHER, PUBLISHER
 from fedhull.engines.nvflare.layout import ADMIN, ADMIN_FOLDER, SERVER_START, SITE_START, WORKSPACE
+from fedhull.protocol.agreement import Agreement
+from fedhull.protocol.drive import PROPOSE, STEPS
 
 PROJECT = "fedhull"
+CONTROLLER = "fedhull.engines.nvflare.controller.StudyController"
+EXECUTOR = "fedhull.engines.nvflare.executor.StudyExecutor"
+_PUBLISHER = "fedhull.engines.nvflare.publication.Publisher"
+_FETCHER = "fedhull.engines.nvflare.publication.Fetcher"
 _RESOURCES = "local/resources.json"
-# After so many seconds without a sign of it a site counts as lost: in kits, where FLARE's own
-# client gives one every ten seconds, and under `fedhull server`, where it is one every four.
+# Seconds without a sign of life until a site counts as lost: FLARE's own client gives one every ten
+# seconds, under `fedhull server` every four.
 _KIT_TIMEOUT, _TIMEOUT = 30, 20
-# Seconds in place of the latter, for tests that kill sites.
+# Overrides the latter, for tests that kill sites.
 TIMEOUT_VARIABLE = "FEDHULL_FLARE_TIMEOUT"
 
-# What FLARE administrators may do at a site: send it the study's job and stop it. They may not ship
-# code, look into the site's folders or restart anything there.
+# FLARE administrators may send a site the study's job and stop it. They may not ship code, read the
+# site's folders or restart anything there.
 SITE_POLICY = {
     "format_version": "1.0",
     "permissions": {
@@ -52,7 +57,7 @@ Configuration = Mapping[str, dict[str, Any]]
 
 
 def site_configuration(name: str, host: str, port: int) -> Configuration:
-    """{file: content} of everything that FLARE reads at a site, but keys and certificates."""
+    """{file: content} of FLARE's configuration at a site."""
     server = {
         "name": PROJECT,
         "service": {"target": f"{host}:{port}", "scheme": "http"},
@@ -79,18 +84,18 @@ def site_configuration(name: str, host: str, port: int) -> Configuration:
 
 
 def fetching_configuration(name: str, host: str, port: int) -> Configuration:
-    """The same for a site that is there for a late result only: no job can start at it."""
+    """The same for a site that only fetches a late result: no job can start there."""
     usual = site_configuration(name, host, port)
-    fetcher = {"id": "fetcher", "path": FETCHER, "args": {}}
+    fetcher = {"id": "fetcher", "path": _FETCHER, "args": {}}
     resources = usual[_RESOURCES] | {"class_allow_list": [], "components": [fetcher]}
     return {**usual, _RESOURCES: resources}
 
 
 def publishing_configuration(host: str, port: int, store: str) -> Configuration:
-    """The same as `server_configuration` for FLARE under `fedhull server`: with somebody there who
-    hands out what is published, and for sites that give more signs of life."""
+    """The server's configuration under `fedhull server`: it can hand out publications, and sites
+    give more signs of life."""
     usual = server_configuration(host, port, store)
-    publisher = {"id": "publisher", "path": PUBLISHER, "args": {}}
+    publisher = {"id": "publisher", "path": _PUBLISHER, "args": {}}
     resources = dict(usual[_RESOURCES])
     (server,) = resources["servers"]
     timeout = int(os.environ.get(TIMEOUT_VARIABLE, _TIMEOUT))
@@ -100,8 +105,8 @@ def publishing_configuration(host: str, port: int, store: str) -> Configuration:
 
 
 def server_configuration(host: str, port: int, store: str) -> Configuration:
-    """{file: content} of everything that FLARE reads at the server, but keys and certificates, with
-    the administrator's part in a folder of its own; `store` is where it keeps jobs."""
+    """{file: content} of FLARE's configuration at the server, with the administrator's in its own
+    folder; `store` is where jobs are kept."""
     server = _tls("server") | {
         "name": PROJECT,
         "service": {"target": f"{host}:{port}", "scheme": "http"},
@@ -181,7 +186,7 @@ def _tls(owner: str) -> dict[str, Any]:
 
 
 def _only(name: str) -> dict[str, Any]:
-    """A job may name this class, and no other."""
+    """Let jobs name this class and no other."""
     return {
         "format_version": 2,
         "class_list_enforcement_mode": "enforce",
@@ -194,16 +199,46 @@ def _part(name: str, path: str, args: Mapping[str, Any] | None = None) -> dict[s
 
 
 def write_configuration(folder: Path, configuration: Configuration) -> None:
-    """Put FLARE's configuration into a folder."""
+    """Write FLARE's configuration to a folder."""
     for name, content in configuration.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_json(folder / name, content)
 
 
+def write_job(folder: Path, study: Agreement, timeout: float = 600.0) -> Path:
+    """Write the FLARE job of a study, two class names and no code; each step takes `timeout`
+    seconds at most."""
+    workflow = {"id": "study", "path": CONTROLLER, "args": {"timeout": timeout}}
+    executor = {"tasks": [*STEPS, PROPOSE], "executor": {"path": EXECUTOR, "args": {}}}
+    content = {
+        "meta.json": {
+            "name": PROJECT,
+            "resource_spec": {},
+            "deploy_map": {"app": ["@ALL"]},
+            "min_clients": study.threshold,
+        },
+        "app/config/config_fed_server.json": {
+            "format_version": 2,
+            "server": {"heart_beat_timeout": 600, "task_request_interval": 0.2},
+            "dead_client_grace_period": 3.0,
+            "workflows": [workflow],
+            "components": [],
+        },
+        "app/config/config_fed_client.json": {
+            "format_version": 2,
+            "default_task_fetch_interval": 0.2,
+            "executors": [executor],
+            "components": [],
+        },
+    }
+    write_configuration(folder, content)
+    return folder
+
+
 @contextmanager
 def fresh_workspace(kit: Path, configuration: Configuration, keys: list[str]) -> Iterator[Path]:
-    """A workspace for one run, with nothing in it but what is given here. Afterwards FLARE's own
-    logs are left in it, and no keys."""
+    """Make a workspace for one run, with nothing in it but what is given here. Afterwards FLARE's
+    logs are left, and no keys."""
     folder = kit / WORKSPACE
     if folder.is_symlink() or folder.is_file():
         folder.unlink()

@@ -1,14 +1,14 @@
-// Accuracy, trade-off, calibration, confusion: as much of it as the study knows.
-import { card, textTable } from "./cards.js";
+// Scores, trade-off, calibration and confusion: the cards of sections that are drawn.
+import { card } from "./cards.js";
 import { el, percent, shortened, svg, swatchOf, thousands } from "./dom.js";
 
-export function charts(content) {
-  return [accuracy, tradeoff, calibration, confusion].map((chart) => chart(content)).filter(Boolean);
-}
+const DRAWN = { scores: accuracy, tradeoff, confusion: testing };
 
-function accuracy(content) {
-  if (!content.scores) return content.tested ? counted(content) : null;
-  const { scores } = content, lowest = Math.min(...scores.map((score) => score.mean - score.ci95));
+/** The cards of a section. */
+export const charts = (section, colours) => [DRAWN[section.section]?.(section, colours)].flat().filter(Boolean);
+
+function accuracy({ scores }) {
+  const lowest = Math.min(...scores.map((score) => score.mean - score.ci95));
   const left = Math.max(0, Math.floor(lowest / 10) * 10 - 5);
   const at = (value) => 2 + 200 * (Math.min(100, value) - left) / (100 - left);
   const step = niceStep((100 - left) / 4), ticks = [];
@@ -20,12 +20,8 @@ function accuracy(content) {
     el("tfoot", {}, el("tr", {}, el("td"), el("td"), el("td", { class: "bar" }, scoreAxis(ticks, at))))));
 }
 
-/** A real study knows two numbers. */
-function counted({ correct, tested, evaluators }) {
-  const own = evaluators === undefined, whose = own ? "that you held out" : `held out by ${evaluators} sites`;
-  const known = own ? "" : " The coordinator knows only the sum over these sites.";
-  return card("Accuracy", `${thousands(correct)} of ${thousands(tested)} points ${whose} ` +
-    `are classified correctly: ${percent(correct / tested, 2)}.${known}`);
+function testing(tests, colours) {
+  return [calibration(tests), confusion(tests, colours)];
 }
 
 /** The numbers below the bars. */
@@ -46,12 +42,11 @@ function scoreRow({ name, mean, ci95, trials }, ours, ticks, at) {
       svg("circle", { cx: at(mean), cy: 7, r: 3.5, class: "mark" }))));
 }
 
-// from so many classes on, names above columns would be too narrow to read: columns have the rows' numbers
+// from here on, names above columns would be too narrow to read: columns have the rows' numbers
 const MANY_CLASSES = 10;
 
-function confusion({ testing, colours }) {
-  if (!testing) return null;
-  const { names, confusion: counts } = testing, n = names.length, many = n > MANY_CLASSES;
+function confusion({ names, confusion: counts }, colours) {
+  const n = names.length, many = n > MANY_CLASSES;
   const cell = (count, of, hit) => {
     const title = `${thousands(count)} of ${thousands(of)}`;
     const node = el("td", { class: hit ? "number hit" : "number", title }, count ? brief(count, many) : "·");
@@ -101,16 +96,16 @@ function frame(label, across, up, height, bottom) {
   return { node, x, y };
 }
 
-const curve = (points, kind = "curve") => svg("path", {
-  class: kind, d: points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join(""),
+const curve = (points) => svg("path", {
+  class: "curve", d: points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join(""),
 });
 
 const mark = ([cx, cy], r, kind, title) =>
   svg("circle", { cx, cy, r, class: kind }, svg("title", {}, title));
 
-function calibration({ testing }) {
-  if (!testing?.reliability.length) return null;
-  const { reliability } = testing, total = reliability.reduce((sum, level) => sum + level.points, 0);
+function calibration({ reliability }) {
+  if (!reliability.length) return null;
+  const total = reliability.reduce((sum, level) => sum + level.points, 0);
   const axis = { from: 0, to: 1, ticks: [0, 0.2, 0.4, 0.6, 0.8, 1], text: (value) => percent(value, 0) };
   const { node, x, y } = frame("Calibration curve", { ...axis, name: "how sure the classifier is" },
     { ...axis, name: "how often it is right" }, 260, 40);
@@ -125,8 +120,7 @@ function calibration({ testing }) {
 }
 
 /** Two panels over the same widths of bins: what wide ones cost, and what they save. */
-function tradeoff({ tradeoff: rows, space, wider }) {
-  if (!rows?.length) return null;
+function tradeoff({ rows, epsilon, words }) {
   const widths = rows.map((row) => Math.log10(row.epsilon)), room = 0.12;
   const across = {
     from: Math.min(...widths) - room, to: Math.max(...widths) + room,
@@ -141,7 +135,7 @@ function tradeoff({ tradeoff: rows, space, wider }) {
     const { node, x, y } = frame(name, { ...across, ...below }, up, last ? 165 : 140, last ? 40 : 12);
     const places = rows.map((row, i) => [x(widths[i]), y(value(row))]);
     node.append(curve(places), ...rows.map((row, i) => {
-      const here = row.epsilon === space.epsilon;
+      const here = row.epsilon === epsilon;
       return mark(places[i], here ? 5.5 : 3.5, here ? "mark here" : "mark",
         `ε = ${row.epsilon}: accuracy ${row.accuracy.toFixed(1)} %, ` +
         `${thousands(row.points_sent)} of ${thousands(row.points_total)} points sent`);
@@ -150,7 +144,7 @@ function tradeoff({ tradeoff: rows, space, wider }) {
   };
   return card("Accuracy and leakage", "The first trial with narrower and wider bins: wide ones send fewer " +
     "corners, and each reveals less. The ring is this study.",
-    wider ? el("p", { class: "prose" }, wider) : null,
+    words ? el("p", { class: "prose" }, words) : null,
     panel("accuracy", 10, (row) => row.accuracy, false),
     panel("points sent", 5, (row) => 100 * row.points_sent / row.points_total, true));
 }

@@ -2,7 +2,7 @@
 import { add, gap, minus } from "./disc.js";
 
 /** {size, logits(x, y, out), references}: softmax of the logits are the classes' probabilities. A
-    classifier of `waves` works out so many cosines for each point, and is evaluated at fewer points. */
+    classifier of `waves` works out that many cosines for each point, and is evaluated at fewer points. */
 export function makeClassifier(model, curvature) {
   const root = Math.sqrt(curvature);
   const kinds = { lorentz, grid, moments };

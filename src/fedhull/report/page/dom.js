@@ -21,7 +21,7 @@ export const thousands = (n) => n.toLocaleString("en");
 
 export const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
 
-/** A text of at most so many letters: what is cut out is in the middle, names often differ at the end. */
+/** A text of at most `most` letters: what is cut out is in the middle, names often differ at the end. */
 export function shortened(text, most) {
   const letters = [...text];
   if (letters.length <= most) return text;

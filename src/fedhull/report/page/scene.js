@@ -2,13 +2,12 @@
 import { makeGrid } from "./disc.js";
 import { makeClassifier } from "./classifier.js";
 
-export function makeScene(content) {
-  const { classes, colours } = content;
+export function makeScene({ classes, colours, space, model, hulls: given }, points) {
   const byName = (a, b) => classes[a].localeCompare(classes[b], "en", { numeric: true }) || a - b;
   const rank = classes.map((_, column) => column).sort(byName);
   const colourOf = (column) => colours[classes[column]];
-  const grid = makeGrid(content.space), classifier = makeClassifier(content.model, content.space.curvature);
-  const hulls = content.hulls.map((hull) => ({
+  const grid = makeGrid(space), classifier = makeClassifier(model, space.curvature);
+  const hulls = given.map((hull) => ({
     ...hull,
     colour: colourOf(hull.column),
     corners: hull.rings.map((ring, i) => grid.centre(ring, hull.sectors[i])),
@@ -19,7 +18,7 @@ export function makeScene(content) {
     grid, classifier, hulls, rank,
     classes: classes.map((name, column) => ({ name, column, colour: colourOf(column) })),
     references: classifier.references.filter(({ of }) => of.length === 1 || seen.touching.has(of.join())),
-    points: content.points ? ownPoints(content.points, grid.root) : null,
+    points: points ? ownPoints(points, grid.root) : null,
     anchors: [],
     namePlaces: hulls.length
       ? classes.map((_, column) => amid(hulls.filter((hull) => hull.column === column)))
@@ -28,7 +27,7 @@ export function makeScene(content) {
 }
 
 /** The disc of an encoder: no classes, only anchors. */
-export function makeAnchorScene({ space, anchors }) {
+export function makeAnchorScene({ space, xy: anchors }) {
   const grid = makeGrid(space), xy = inUnitDisc(anchors, grid.root), n = xy.length / 2;
   return {
     grid, classifier: null, hulls: [], rank: [], classes: [], references: [], points: null, namePlaces: [],

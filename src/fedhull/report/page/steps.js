@@ -1,18 +1,18 @@
 // The protocol step by step, with this study's hulls and numbers.
-import { el, shortened, svg, thousands } from "./dom.js";
+import { el, shortened, svg } from "./dom.js";
 import { add, minus } from "./disc.js";
 import { titleAt } from "./labels.js";
 import { inks, paint, polygon } from "./paint.js";
 
-export function makeStepper(scene, content, mark) {
-  const { steps } = content, picture = el("div", { class: "picture" });
+export function makeStepper(scene, steps, shared, mark) {
+  const picture = el("div", { class: "picture" });
   const text = el("div", { class: "telling", "aria-live": "polite" });
   const tabs = steps.map((step, i) => el("button", { type: "button", onclick: () => go(i) },
     el("span", {}, String(i + 1)), el("em", {}, step.title)));
   const back = el("button", { type: "button", onclick: () => go(stepper.at - 1) }, "← Back");
   const next = el("button", { type: "button", class: "main", onclick: () => go(stepper.at + 1) }, "Next →");
   const stepper = { at: 0, go: (i) => go(i) };
-  const drawn = ({ picture: name }) => PICTURES[name](scene, content);
+  const drawn = (step) => PICTURES[step.picture](scene, step, shared);
   const told = (step, i) => [
     el("h3", {}, `${i + 1}. ${step.title}`), el("p", {}, step.words),
     el("dl", { class: "facts" }, step.facts.map(([value, label]) =>
@@ -47,15 +47,15 @@ const SIDE = 340;
 const PICTURES = {
   hull: (scene) => disc(scene, onePlace(scene), { hulls: true, corners: true, points: true }),
   bins: closeUp,
-  codes: labelCodes,
-  sums: maskedSums,
+  corners: (scene, step, shared) => labelCodes(shared, meeting),
+  codes: (scene, step, shared) => labelCodes(shared, sumOfCodes),
+  sums: (scene, step) => noiseAbove(step),
   decoded: (scene) => disc(scene, scene.hulls, { hulls: true, bins: true, plain: true }),
   grouped: (scene) => disc(scene, scene.hulls, { hulls: true, bins: true, names: true }),
   boundary: (scene) => disc(scene, scene.hulls, { hulls: true, faint: true, regions: true, boundaries: true }),
   points: (scene) => disc(scene, [], { points: true, names: true }),
   cross: (scene) => horocycles(scene, 4),
-  matched: matchedClasses,
-  sealed: sealedEntries,
+  table: (scene, step) => rowsOf(step),
   waves: (scene) => horocycles(scene, 12),
 };
 
@@ -111,18 +111,10 @@ const sumOfCodes = ({ bin, value, labels }) => [
 ];
 
 /** What stands in one bin of the sum: corners, or a number that splits into codes. */
-function labelCodes(scene, { shared_bin: shared, sums }) {
-  if (!shared) return ownLabels(scene, sums);
+function labelCodes(shared, told) {
   return el("div", { class: "split" },
-    ...(sums.label_code === "pairs" ? meeting(shared) : sumOfCodes(shared)),
+    ...told(shared),
     pairTable(shared.labels.map((label, i) => [`label ${label + 1}`, grouped(shared.codes[i])])));
-}
-
-/** A site knows the labels of its own classes only. */
-function ownLabels({ hulls, classes }, { labels }) {
-  return el("div", { class: "split" },
-    el("p", {}, `Of the ${labels} labels, your classes were sent under`),
-    pairTable(hulls.map((hull) => [classes[hull.column].name, `label ${hull.label + 1}`])));
 }
 
 const pairTable = (rows) => el("table", {}, el("tbody", {}, rows.map(([name, value]) =>
@@ -130,29 +122,18 @@ const pairTable = (rows) => el("table", {}, el("tbody", {}, rows.map(([name, val
 
 const grouped = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ",");
 
-const MOST_ROWS = 5;
-
-/** Rows of noise that add up to something: an illustration, the masks themselves are nobody's to see. */
-function maskedSums(scene, { sites, sums }) {
-  const names = sites.filter((site) => site.taking_part).slice(0, MOST_ROWS).map((site) => site.name);
-  const numbers = sums.n_sums === null ? "Numbers" : `${thousands(sums.n_sums)} numbers`;
-  return noiseAbove("Masked sums of the sites add up to the sum", names, "the sum",
-    `${numbers} modulo ${grouped(sums.modulus)}`);
-}
-
-/** Sealed entries, of which a site can open its own: an illustration as well. */
-function sealedEntries(scene, { sites, name }) {
-  const n = Math.min(MOST_ROWS, sites.filter((site) => site.taking_part).length), others = name === undefined ? n : n - 1;
-  return noiseAbove("Each entry opens for one site only", Array.from({ length: others }, () => "sealed"),
-    name === undefined ? null : "yours", "Each opens for its owner only");
-}
-
-function noiseAbove(label, names, last, caption) {
-  const cells = 13, width = 18, row = 34, left = 96, height = (names.length + 2) * row + 22;
-  const draw = svg("svg", { viewBox: `0 0 ${SIDE} ${height}`, role: "img", "aria-label": label });
-  let state = 7;
+/** Rows of noise above what they add up to, or what one can open: an illustration, masks and sealed
+    entries are nobody's to see. */
+function noiseAbove({ title, rows, caption }) {
+  const cells = 13, width = 18, row = 34, left = 96, height = (rows.length + 1) * row + 28;
+  const draw = svg("svg", { viewBox: `0 0 ${SIDE} ${height}`, role: "img", "aria-label": title });
+  let state = 7, y = 0;
   const noise = () => { state = (state * 48271) % 2147483647; return state / 2147483647; };
-  const line = (name, y, kind) => {
+  for (const [name, kind] of rows) {
+    if (kind === "clear") {
+      draw.append(svg("line", { x1: 0, x2: left + cells * (width + 1), y1: y + 1, y2: y + 1, class: "rule" }));
+      y += 6;
+    }
     draw.append(svg("text", { x: 0, y: y + 17, class: "label" }, shortened(name, 14), svg("title", {}, name)));
     for (let i = 0; i < cells; i++) {
       draw.append(svg("rect", {
@@ -160,15 +141,10 @@ function noiseAbove(label, names, last, caption) {
         opacity: kind === "noise" ? 0.15 + 0.8 * noise() : i % 4 === 1 ? 1 : 0.22,
       }));
     }
-  };
-  names.forEach((name, i) => line(name, i * row, "noise"));
-  const y = names.length * row + 6, below = last === null ? y : y + row;
-  if (last !== null) {
-    draw.append(svg("line", { x1: 0, x2: left + cells * (width + 1), y1: y - 5, y2: y - 5, class: "rule" }));
-    line(last, y, "clear");
+    y += row;
   }
   [caption, "The shades are made up"].forEach((words, i) =>
-    draw.append(svg("text", { x: 0, y: below + row - 12 + 16 * i, class: "label small" }, words)));
+    draw.append(svg("text", { x: 0, y: y + 22 + 16 * i, class: "label small" }, words)));
   return draw;
 }
 
@@ -197,15 +173,10 @@ function horocycles(scene, directions) {
   return canvas;
 }
 
-const MOST_CLASSES = 12;
+const MOST_ROWS = 12;
 
-/** The numbered classes, as far as whoever reads the page knows them. */
-function matchedClasses({ classes }, { found, matches, match_map: map }) {
-  const sites = (n) => (n === 1 ? "1 site" : `${thousands(n)} sites`);
-  const rows = matches?.map(({ name, number }) => [name, `class ${number + 1}`])
-    ?? found?.map((each) => [each.name, `${sites(each.sites)}, ${thousands(each.cells)} cells`])
-    ?? map.map(({ number, name, slots }) => [`class ${number + 1}`, `${name}, at ${sites(slots.length)}`]);
-  const shown = rows.length ? rows : classes.map(({ name }) => [name, ""]);
-  const more = shown.length > MOST_CLASSES ? el("p", {}, `and ${shown.length - MOST_CLASSES} more`) : null;
-  return el("div", { class: "split" }, pairTable(shown.slice(0, MOST_CLASSES)), more);
+/** Names and what is known of them. */
+function rowsOf({ caption, rows }) {
+  const more = rows.length > MOST_ROWS ? el("p", {}, `and ${rows.length - MOST_ROWS} more`) : null;
+  return el("div", { class: "split" }, caption ? el("p", {}, caption) : null, pairTable(rows.slice(0, MOST_ROWS)), more);
 }

@@ -9,14 +9,15 @@ export function header(content) {
   ];
 }
 
-export function summary(content) {
+export function summary(content, learned, held) {
   return [
     el("ul", { class: "figures" }, content.figures.map(({ value, label, note }) => el("li", {},
       el("strong", {}, value), el("span", {}, label), note ? el("small", {}, note) : null))),
     el("div", { class: "columns" },
-      stack(list("What the server could see", "seen", content.seen), sites(content)),
-      stack(list("What it could not see on its own", "hidden", content.hidden), parameters(content), checks(content)),
-      stack(list("What is not protected", "open", content.unprotected))),
+      stack(learned && list("What the coordinator could see", "seen", learned.seen), sites(content, held)),
+      stack(learned && list("What it could not see on its own", "hidden", learned.hidden),
+        parameters(content), checks(content)),
+      stack(learned && list("What is not protected", "open", learned.unprotected))),
   ];
 }
 
@@ -30,10 +31,10 @@ function list(title, kind, items) {
 
 const MOST_SITES = 8;
 
-function sites({ sites: all, held }) {
-  const row = (site, i) => el("tr", { class: site.taking_part ? null : "gone" },
+function sites({ sites: all }, held) {
+  const row = (site) => el("tr", { class: site.taking_part ? null : "gone" },
     el("th", { scope: "row", title: site.name }, site.name),
-    held ? el("td", { class: "number" }, held.of_sites[i]) : null,
+    held ? el("td", { class: "number" }, held.sites[site.name]) : null,
     el("td", {}, site.fate));
   const rows = all.map(row), rest = rows.slice(MOST_SITES);
   const table = (some) => el("table", {},

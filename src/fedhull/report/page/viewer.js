@@ -149,7 +149,7 @@ export function makeViewer(scene) {
     tell(canvas.clientWidth / 2, canvas.clientWidth / 2);
   });
 
-  // What is under the pointer: place, classes, bin and labels. Not whose: the server does not know.
+  // What is under the pointer: place, classes, bin and labels. Not whose: the coordinator does not know.
 
   const tell = (x, y) => {
     canvas.title = titleAt(viewer.labels, x, y);

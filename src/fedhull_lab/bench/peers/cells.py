@@ -174,7 +174,7 @@ class Deal:
 
 def exchanges(rehearsed: Any) -> tuple[int, int]:
     """Rounds of a study, and messages that each site sent in all of them."""
-    rounds = max(site.n_sums for site in rehearsed.sites.values())
+    rounds = max(len(site.rounds) for site in rehearsed.sites.values())
     steps = set(rehearsed.outcome.record.seconds)
     # proposed is once at most, every other step is one of every round
     return rounds, rounds * len(steps - {"propose"}) + ("propose" in steps)

@@ -1,1 +1,0 @@
-"""Noise that hides single cells in sums, and how much of it a promise of privacy takes."""

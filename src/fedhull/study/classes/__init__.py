@@ -1,1 +1,0 @@
-"""What studies of hulls and of moments share: sites with classes under names of their own."""

@@ -1,1 +1,0 @@
-"""The task of a study of hulls: what a site sends, and what is learned from the sum."""
