@@ -2,9 +2,11 @@
 
 import json
 
+import pytest
 from commands import fedhull
 
 
+@pytest.mark.slow
 def test_modules_are_those_of_both_sides_and_of_nothing_beside_the_study():
     found = json.loads(fedhull("bench", "modules", "--json").stdout)
     modules = found["modules"]

@@ -64,6 +64,7 @@ def test_a_witness_and_another_are_watched_where_not_all_are_witnesses(tmp_path)
     assert min(ordinary.seconds, witness.seconds) > 0
 
 
+@pytest.mark.slow
 def test_a_study_over_two_processes_is_that_of_one():
     weights, memory = weights_and_memory(12, processes=1)
     spread_weights, spread_memory = weights_and_memory(12, processes=2)
@@ -71,6 +72,7 @@ def test_a_study_over_two_processes_is_that_of_one():
     assert spread_memory > memory
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_one_study_alone():
     held = bytearray(1_000_000_000)
     assert bench_scale_apart(10, MOMENTS)["memory_mb"] < len(held) / 1e6 < peak_memory_mb()
@@ -86,6 +88,7 @@ def test_sizes_reach_from_ten_to_ten_thousand():
     assert max(bench_sizes(MOMENTS, quick=True)) <= 300
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_table_as_data():
     done = fedhull("bench", "scale", "--clients", "10", "--json")
     rows = json.loads(done.stdout)["scale"]
